@@ -99,6 +99,15 @@ class KeepsLastSeen(Protocol):
         ...
 
 
+@runtime_checkable
+class LoadsParts(Protocol):
+    """`TableOperations` whose states may lack what belongs to snapshots without a name."""
+
+    def refresh_whole(self) -> TableState:
+        """Loads the table with all that it refers to. Errors are those of `refresh`."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Change:
     """The requirements and updates that an attempt commits."""

@@ -7,7 +7,9 @@ import pickle
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -17,13 +19,18 @@ from rest_server import RestServer
 import icebergds
 from icebergds.api.catalog import Catalog
 from icebergds.api.table import Table
-from icebergds.errors import CommitStateUnknownError, NoSuchTableError
+from icebergds.errors import (
+    CommitStateUnknownError,
+    NoSuchTableError,
+    UnsupportedFeatureError,
+)
 from icebergds.spec.snapshot import MAIN_BRANCH, RefType, SnapshotRef
 from icebergds.spec.updates.table_updates import AddSnapshot, SetSnapshotRef
 from icebergds.testing.catalog_steps import new_snapshot
 
 _ALL = "snapshots=all"
 _REFS = "snapshots=refs"
+_NOW = timedelta(0)
 
 
 @pytest.fixture
@@ -177,6 +184,12 @@ def test_a_table_that_was_replaced_meanwhile_does_not_lend_its_snapshots(
         replaced.snapshots()
 
 
+def _files(table: Table) -> list[str]:
+    """The files that are in the table's directory, but for checksums of the server."""
+    directory = Path(table.location().removeprefix("file:"))
+    return [str(path) for path in directory.glob("*/[!.]*")]
+
+
 def _after_a_commit(proxy: RestProxy, others: Table, fault: Fault | None) -> None:
     """Breaks the next commit; then another one comes, and only snapshots with a name are given."""
 
@@ -229,15 +242,14 @@ def test_a_table_is_purged_with_what_others_commit_meanwhile(
     loads = iter(range(9))
 
     def commit_first(seen: Seen) -> None:
-        # Another commit comes between the first look at the table and its end.
-        if seen.path.endswith(_REFS) and next(loads) == 1:
+        # Another commit comes between the last two looks at the table.
+        if seen.path.endswith(_ALL) and next(loads) == 1:
             _append(others, 9)
 
     proxy.fault = commit_first
     lazy.purge_table("db.t")
     assert next(loads) >= 2
-    # The server's own checksums stay.
-    assert list(Path(others.location().removeprefix("file:")).glob("*/[!.]*")) == []
+    assert _files(others) == []
 
 
 def test_snapshots_are_those_of_the_version_even_if_clocks_differ(
@@ -259,3 +271,46 @@ def test_snapshots_are_those_of_the_version_even_if_clocks_differ(
     loaded = lazy.load_table("db.t")
     table.set_properties({"a": "b"})
     assert list(loaded.snapshots()) == list(table.snapshots())
+
+
+def test_tables_with_statistics_are_loaded_from_servers_that_leave_out_no_such_snapshots(
+    whole: Catalog, lazy: Catalog
+) -> None:
+    table = _table(whole)
+    table.compute_table_stats(snapshot_id=table.snapshots()[0].snapshot_id)
+    assert lazy.load_table("db.t").metadata == table.metadata
+
+
+def test_statistics_that_the_server_leaves_out_are_no_orphans(
+    whole: Catalog, lazy: Catalog, proxy: RestProxy
+) -> None:
+    table = _table(whole)
+    table.compute_table_stats()
+
+    def without(seen: Seen, body: Any) -> Any:
+        if seen.path.endswith(_REFS):
+            body["metadata"].pop("statistics")
+        return body
+
+    proxy.rewrite = without
+    loaded = lazy.load_table("db.t")
+    assert loaded.metadata.statistics == ()
+    found = loaded.remove_orphan_files(_NOW, file_list=_files(table), dry_run=True)
+    assert found.orphan_file_locations == ()
+    lazy.purge_table("db.t")
+    assert _files(table) == []
+
+
+def test_orphans_are_not_removed_if_the_current_metadata_file_is_unknown(
+    whole: Catalog, lazy: Catalog, proxy: RestProxy
+) -> None:
+    table = _table(whole)
+
+    def without(seen: Seen, body: Any) -> Any:
+        body.pop("metadata-location", None)
+        return body
+
+    proxy.rewrite = without
+    with pytest.raises(UnsupportedFeatureError, match=r"lake\.db\.t: .*metadata file"):
+        lazy.load_table("db.t").remove_orphan_files(_NOW, file_list=_files(table))
+    assert _ids(whole.load_table("db.t")) == [0, 1, 2, 3]

@@ -15,13 +15,7 @@ from icebergds.catalog.rest.options import flag, integer
 from icebergds.catalog.rest.scan_planning import check_planning
 from icebergds.catalog.rest.session import RestSession, rest_session
 from icebergds.catalog.rest.table_access import storage_of_all
-from icebergds.catalog.rest.tables import (
-    load_table,
-    named,
-    renaming,
-    table_state,
-    with_all_snapshots,
-)
+from icebergds.catalog.rest.tables import load_table, named, renaming, table_state
 from icebergds.catalog.views import ViewState, is_view, view_not_table
 from icebergds.commit.operations import TableCommit, TableState
 from icebergds.errors import (
@@ -161,7 +155,7 @@ class RestCatalog:
         """
         operations = self.operations(identifier)
         try:
-            state = with_all_snapshots(operations.refresh())
+            state = operations.refresh_whole()
         except FormatError:
             state = None
         path = self.session.routes.table(identifier)

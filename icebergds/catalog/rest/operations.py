@@ -81,6 +81,10 @@ class RestTableOperations:
         """
         return load_table(self.session, self.io, self.identifier, self.name)
 
+    def refresh_whole(self) -> TableState:
+        """Implements `LoadsParts.refresh_whole`; errors are those of `refresh`."""
+        return load_table(self.session, self.io, self.identifier, self.name, whole=True)
+
     def last_seen(self) -> TableState | None:
         """Implements `KeepsLastSeen.last_seen`."""
         return last_seen(self.session, self.io, self.identifier)
@@ -209,13 +213,12 @@ class RestTableOperations:
             CommitStateUnknownError: it cannot be looked for.
         """
         try:
-            state = self.refresh()
-            # It may load further snapshots.
-            return state if is_in_effect(updates, base, state) else None
+            state = self.refresh_whole()
         except NoSuchTableError:
             return None
         except Exception as failure:
             raise unknown_outcome(f"commit to table {self.name}", error, failure) from None
+        return state if is_in_effect(updates, base, state) else None
 
     def _refused(self, error: RestError) -> IcebergError:
         why = error.explanation or error.reason

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
@@ -32,10 +33,15 @@ from icebergds.spec.lazy_snapshots import LazySnapshots
 from icebergds.spec.metadata import TableMetadata
 from icebergds.spec.snapshot import Snapshot
 
+_LOG = logging.getLogger(__name__)
+
 _NOT_MODIFIED = 304
+_BAD_REQUEST = 400
 
 
-def load_table(session: RestSession, io: FileIO, identifier: Identifier, name: str) -> TableState:
+def load_table(
+    session: RestSession, io: FileIO, identifier: Identifier, name: str, *, whole: bool = False
+) -> TableState:
     """The current state of a table.
 
     It is asked for on condition that it has changed, if this process has loaded it before.
@@ -43,6 +49,8 @@ def load_table(session: RestSession, io: FileIO, identifier: Identifier, name: s
     Args:
         io: the storage of the catalog's tables.
         name: the table's name in messages.
+        whole: load all snapshots, also if the catalog is to load others later. Servers may leave
+            out what belongs to those, such as their statistics.
 
     Raises:
         NoSuchTableError: there is no such table.
@@ -51,21 +59,30 @@ def load_table(session: RestSession, io: FileIO, identifier: Identifier, name: s
     """
     started = time.perf_counter()
     path = session.routes.table(identifier)
-    seen = _usable(session, path)
+    snapshots = ALL if whole else session.snapshots
+    seen = _usable(session, path) if snapshots == session.snapshots else None
     headers = {} if seen is None else {"If-None-Match": seen[0]}
 
     def missing(error: RestError) -> NoSuchTableError:
         session.seen.forget(path)
         return NoSuchTableError(f"table {name} does not exist in its catalog")
 
-    with refusals({404: missing}):
-        answer = session.client.get(path, {"snapshots": session.snapshots}, headers)
+    try:
+        with refusals({404: missing}):
+            answer = session.client.get(path, {"snapshots": snapshots}, headers)
+    except RestError as error:
+        if snapshots == REFS and error.status == _BAD_REQUEST:
+            # Java Iceberg's servers do not leave out snapshots with statistics.
+            _LOG.info("%s; all snapshots are loaded", error)
+            return load_table(session, io, identifier, name, whole=True)
+        raise
     if answer.status == _NOT_MODIFIED and seen is not None:
         return _at(io, seen[1])
     state = table_state(session, io, identifier, name, answer)
-    if session.snapshots == REFS:
+    if snapshots == REFS:
         state = _lazy(session, identifier, state)
-    session.seen.keep(path, answer, state)
+    if snapshots == session.snapshots:
+        session.seen.keep(path, answer, state)
     log_load(name, state.metadata_location, state.metadata, started)
     return state
 
@@ -106,13 +123,6 @@ def table_state(
     planner = scan_planner(session, identifier, name, string_map(answer.body, "config", where))
     reporter = scan_reporter(session, identifier, name)
     return TableState(name, location, metadata, io, planner, reporter)
-
-
-def with_all_snapshots(state: TableState) -> TableState:
-    """A state that needs no further request. Errors are those of `load_table`."""
-    return replace(
-        state, metadata=replace(state.metadata, snapshots=tuple(state.metadata.snapshots))
-    )
 
 
 def _lazy(session: RestSession, identifier: Identifier, state: TableState) -> TableState:

@@ -141,16 +141,14 @@ def _found(parts: Sequence[_Part], error: RestError) -> list[TableState] | None:
     found, states = [], []
     for part in parts:
         try:
-            state = part.operations.refresh()
-            # It may load further snapshots.
-            is_in = part.is_in(state)
+            state = part.operations.refresh_whole()
         except NoSuchTableError:
             found.append((part.commit.base, False))
             continue
         except Exception as failure:
             raise unknown_outcome(_what(parts), error, failure) from None
         states.append(state)
-        found.append((state, is_in))
+        found.append((state, part.is_in(state)))
     return states if all_or_none(_what(parts), found) else None
 
 

@@ -6,7 +6,7 @@ from itertools import accumulate
 
 from icebergds.catalog.base import Catalog, Identifier, PurgingCatalog
 from icebergds.catalog.filesystem.commits import check_changeable
-from icebergds.commit.operations import TableState
+from icebergds.commit.operations import LoadsParts, TableState
 from icebergds.errors import IcebergError, UnsupportedFeatureError
 from icebergds.io.fileio import FileIO
 from icebergds.operations.maintenance.unused_files.reachable_files import (
@@ -28,12 +28,14 @@ def purge(catalog: Catalog, identifier: Identifier) -> None:
             cannot be listed; the table was not dropped.
         IcebergError: the table was dropped, but some files could not be deleted.
     """
-    before = catalog.load(identifier)
-    check_changeable(catalog.operations(identifier), before)
+    before, operations = catalog.load(identifier), catalog.operations(identifier)
+    check_changeable(operations, before)
     require_garbage_collection(before, _INSTEAD)
     if isinstance(catalog, PurgingCatalog):
         catalog.purge(identifier)
         return
+    if isinstance(operations, LoadsParts):
+        before = operations.refresh_whole()
     files = _files_of(before)
     for file in files:
         # What the storage refuses is refused while the table is still there.

@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 from icebergds.catalog.filesystem.commits import is_by_location
 from icebergds.catalog.loaded_table import LoadedTable
 from icebergds.catalog.metadata_files import own_version
-from icebergds.commit.operations import TableState
+from icebergds.commit.operations import LoadsParts, TableState
 from icebergds.display import counted
 from icebergds.errors import (
     InvalidOptionError,
@@ -223,15 +223,24 @@ def _reloaded(table: LoadedTable) -> TableState:
 
     Raises:
         ValidationError: it was replaced by another, or `gc.enabled` was set to false.
-        UnsupportedFeatureError: only a catalog knows which of its metadata files is current.
+        UnsupportedFeatureError: it is not known which of its metadata files is current.
     """
-    state = table.operations.refresh()
+    operations = table.operations
+    if isinstance(operations, LoadsParts):
+        state = operations.refresh_whole()
+    else:
+        state = operations.refresh()
     require_garbage_collection(state, _INSTEAD)
     if state.metadata.table_uuid != table.metadata.table_uuid:
         raise ValidationError(
             f"table {state.name} was dropped and re-created while its files were listed; try again"
         )
     file = state.metadata_location.rpartition("/")[2]
+    if not file:
+        raise UnsupportedFeatureError(
+            f"table {state.name}: its catalog does not tell which metadata file is the current "
+            "one, so that it would be removed, too"
+        )
     if is_by_location(table.operations) and own_version(file) is None:
         raise UnsupportedFeatureError(
             f"table {state.name} belongs to a catalog, which wrote {file}: without the catalog it "
