@@ -14,7 +14,7 @@ import sys
 import tempfile
 import time
 import uuid
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -27,6 +27,7 @@ from pyspark.sql import SparkSession
 import icebergds.api.table_maintenance as maintenance
 from icebergds import Table, load_table
 from icebergds.catalog.filesystem.commits import location_operations
+from icebergds.commit.compressed_files import CompressedFiles
 from icebergds.commit.options import CommitOptions
 from icebergds.commit.row_delta import RowDelta
 from icebergds.commit.snapshot_commit import commit_snapshot
@@ -36,6 +37,7 @@ from icebergds.operations.maintenance.rewrite import options as rewriting
 from icebergds.operations.maintenance.rewrite.rewrite_data_files import rewrite_data_files
 from icebergds.operations.maintenance.runner import Runner, TaskAttempt
 from icebergds.operations.write.options import WriteOptions
+from icebergds.scan.tasks import FileScanTask
 from icebergds.spark.runner import SparkRunner
 from icebergds.spec.manifest import DataFile, FileContent, FileFormat
 from icebergds.spec.partition import PartitionSpec
@@ -59,7 +61,12 @@ def main() -> None:
         for name in options.steps:
             location = str(Path(directory) / name)
             create_table(
-                location, options.manifests, options.files, spec=PartitionSpec(), most_rows=_ROWS
+                location,
+                options.manifests,
+                options.files,
+                version=3 if name == "vectors" else 2,
+                spec=PartitionSpec(),
+                most_rows=_ROWS,
             )
             # In a process of its own, whose memory says what it needs.
             command = [sys.executable, __file__, "--steps", name, "--table", location]
@@ -101,7 +108,13 @@ def _convert(table: Table, location: str, runner: Runner) -> str:
     return str(load_table(location).convert_equality_deletes(options={"file-open-cost": "10000"}))
 
 
-_STEPS = {"health": _health, "rewrite": _rewrite, "moved": _moved, "convert": _convert}
+_STEPS = {
+    "health": _health,
+    "rewrite": _rewrite,
+    "moved": _moved,
+    "convert": _convert,
+    "vectors": _convert,
+}
 
 
 def _delete(location: str, equality_id: int | None = None) -> None:
@@ -162,7 +175,24 @@ def _moved_to(location: str, item: Any, attempt: TaskAttempt) -> list[DataFile]:
 
 
 def _converted(location: str, item: Any, attempt: TaskAttempt) -> ConvertedRows:
-    return ConvertedRows(tuple(1 for _ in item.tasks), tuple(_moved_to(location, item, attempt)))
+    rows = tuple(1 for _ in item.tasks)
+    if item.tasks[0].first_row_id is None:
+        return ConvertedRows(rows, CompressedFiles.of(_moved_to(location, item, attempt)))
+    return ConvertedRows(rows, CompressedFiles.of(_vectors(location, item.tasks)))
+
+
+def _vectors(location: str, tasks: Sequence[FileScanTask]) -> Iterable[DataFile]:
+    """A vector for each data file, in one Puffin file."""
+    file = replace(
+        _file(location, 1), content=FileContent.POSITION_DELETES, file_format=FileFormat.PUFFIN
+    )
+    for number, task in enumerate(tasks):
+        yield replace(
+            file,
+            referenced_data_file=task.file_path,
+            content_offset=4 + 40 * number,
+            content_size_in_bytes=40,
+        )
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ from icebergds.catalog.address import TableAddress
 from icebergds.catalog.filesystem.commits import check_changeable
 from icebergds.commit.operations import KeepsLastSeen, TableOperations, TableState
 from icebergds.io.fileio import FileIO
+from icebergds.io.kept_reads import MAX_KEPT_BYTES
 from icebergds.spec.metadata import TableMetadata
 
 
@@ -41,9 +42,9 @@ class LoadedTable:
     def io(self) -> FileIO:
         return self.state.io
 
-    def keeping_reads(self) -> LoadedTable:
-        """The table with a storage that remembers the manifests that it read."""
-        return self.at(replace(self.state, io=self.io.keeping_reads()))
+    def keeping_reads(self, max_bytes: int = MAX_KEPT_BYTES) -> LoadedTable:
+        """The table with a storage that remembers manifests that it read, `max_bytes` at most."""
+        return self.at(replace(self.state, io=self.io.keeping_reads(max_bytes)))
 
     def at(self, state: TableState) -> LoadedTable:
         """The table in another state."""

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from icebergds.commit.base import CommitBase, require_branch
 from icebergds.commit.compared_files import ComparedFiles
+from icebergds.commit.compressed_files import CompressedFiles
 from icebergds.commit.file_selection import FileKey, file_key, require_removed, these_files
 from icebergds.commit.merging import merged_manifests
 from icebergds.commit.new_snapshot import NewSnapshot
@@ -50,16 +51,22 @@ class NothingToConvertError(ValidationError):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ConvertedUnit:
-    """Data files, and new deletes of their rows, which are committed together or not at all.
+    """Data files, and new deletes of their rows.
+
+    A position delete file may be of several data files, so that all of them are committed together
+    or not at all. Deletion vectors, of which each file with deleted rows has one, are not.
 
     Attributes:
         files: whose rows were compared with the keys of all equality deletes that they have.
         rows: how many rows of each file the new deletes delete.
+        deletes: position delete files, or vectors; those of other data files are not used.
+        has_vectors: whether deletes are vectors.
     """
 
     files: ComparedFiles
     rows: Int64s
-    deletes: tuple[DataFile, ...]
+    deletes: CompressedFiles
+    has_vectors: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +99,7 @@ class Conversion:
         rows: how many rows the new deletes delete.
     """
 
-    added: tuple[DataFile, ...]
+    added: CompressedFiles
     removed: int
     remaining: int
     rows: int
@@ -125,7 +132,7 @@ class ConvertDeletes:
     units: Sequence[ConvertedUnit]
     strict: bool
     outcome: Conversion | None = None
-    _added: tuple[FileKey, ...] | None = field(default=None, init=False)
+    _used: Mask | None = field(default=None, init=False)
 
     def produce(self, work: Workspace, base: CommitBase) -> NewSnapshot:
         """Proves what can be removed, and writes the manifests.
@@ -141,8 +148,8 @@ class ConvertDeletes:
         data = self._live_data(work, base, files)
         # Whether the new deletes delete exactly what the equality deletes do.
         is_hit = (files.rows > 0) & ~data.is_gone
-        is_valid = ~files.units_with(is_hit & (data.is_changed | files.are_outdated(deletes)))
-        needed = data.needed | files.keys_of(is_hit & ~is_valid[files.units])
+        is_valid = ~files.with_unit(is_hit & (data.is_changed | files.are_outdated(deletes)))
+        needed = data.needed | files.keys_of(is_hit & ~is_valid)
         needed &= deletes.keys
         if self.strict and needed and _head_of(base) != self.base.snapshot_id:
             raise _outdated(base)
@@ -152,19 +159,20 @@ class ConvertDeletes:
             if (key := file_key(entry.data_file)) in deletes.keys and key not in needed
         ]
         if not removed:
-            self.outcome = Conversion((), 0, deletes.equality_deletes, 0)
+            self.outcome = Conversion(CompressedFiles.of(()), 0, deletes.equality_deletes, 0)
             raise NothingToConvertError(
                 f"table {base.name}: no equality delete file of branch {base.branch!r} can be "
                 "removed"
             )
-        is_useful = files.units_with(is_hit & files.have_keys_of(frozenset(map(file_key, removed))))
+        is_useful = files.with_unit(is_hit & files.have_keys_of(frozenset(map(file_key, removed))))
         is_useful &= is_valid
-        is_used = is_hit & is_useful[files.units]
-        added = tuple(files.new_deletes(is_useful, data.is_gone))
+        is_used = is_hit & is_useful
+        new = files.new_deletes(is_useful, data.is_gone)
         # All attempts share the manifests of the added files.
-        if self._added is not None and self._added != tuple(map(file_key, added)):
+        if self._used is not None and not np.array_equal(self._used, new):
             raise _outdated(base)
-        self._added = tuple(map(file_key, added))
+        self._used = new
+        added = files.deletes.filter(new)
         gone = [*removed, *(d for d in files.replaced(is_used) if file_key(d) in deletes.keys)]
         merged = merged_manifests(
             work,
@@ -251,24 +259,23 @@ class _Converted:
 
     Attributes:
         rows: how many rows of each file the new deletes delete.
-        units: the number of each file's unit.
         index: finds files by their paths.
+        deletes: the new deletes of all units.
     """
 
     def __init__(self, units: Sequence[ConvertedUnit], format_version: int) -> None:
-        self._units = units
         self._has_vectors = format_version >= 3
         self._files = ComparedFiles.concat([unit.files for unit in units])
+        self._units = np.repeat(np.arange(len(units)), [len(unit.files) for unit in units])
+        self._delete_units = np.repeat(np.arange(len(units)), [len(unit.deletes) for unit in units])
         self.rows = np.concatenate([_NONE, *(unit.rows for unit in units)])
-        self.units = np.repeat(np.arange(len(units)), [len(unit.files) for unit in units])
         self.index = self._files.entries.index()
         self.data_sequence_number = self._files.entries.data_sequence_number
+        self.deletes = CompressedFiles.concat(unit.deletes for unit in units)
 
-    def units_with(self, mask: Mask) -> Mask:
-        """Marks the units that have some of the marked files."""
-        found = np.zeros(len(self._units), np.bool_)
-        found[self.units[mask]] = True
-        return found
+    def with_unit(self, mask: Mask) -> Mask:
+        """Marks the files that must be committed together with some of the marked files."""
+        return mask if self._has_vectors else np.isin(self._units, self._units[mask])
 
     def keys_of(self, mask: Mask) -> frozenset[FileKey]:
         """All equality deletes of the marked files."""
@@ -290,14 +297,17 @@ class _Converted:
             mask[number] |= live.vectors.get(number) != self._files.deletes_of(number).vector
         return mask
 
-    def new_deletes(self, units: Mask, is_gone: Mask) -> Iterator[DataFile]:
-        """The deletes of the marked units that do not only delete rows of files that are gone."""
-        numbers = np.flatnonzero(units).tolist()
-        deletes = [delete for number in numbers for delete in self._units[number].deletes]
-        at = self.index.find(pa.array(map(only_data_path, deletes), pa.string()))
-        is_dead = at >= 0
-        is_dead[is_dead] = is_gone[at[is_dead]]
-        return (delete for delete, dead in zip(deletes, is_dead, strict=True) if not dead)
+    def new_deletes(self, mask: Mask, is_gone: Mask) -> Mask:
+        """Marks the deletes of the marked files that are not only of files that are gone."""
+        at = self.index.find_all(only_data_path(delete) for delete in self.deletes)
+        has_file: Mask = at >= 0
+        is_live: Mask = ~(has_file & is_gone[at])
+        if not self._has_vectors:
+            is_used: Mask = np.isin(self._delete_units, self._units[mask])
+            return is_used & is_live
+        used: Mask = has_file & is_live & mask[at] & (self._units[at] == self._delete_units)
+        assert used.sum() == (mask & ~is_gone).sum(), "each file with deleted rows has a vector"
+        return used
 
     def replaced(self, mask: Mask) -> Iterator[DataFile]:
         """The deletes of the marked files that new vectors replace."""

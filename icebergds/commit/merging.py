@@ -9,7 +9,7 @@ from icebergds.commit.base import CommitBase
 from icebergds.commit.dangling_deletes import dangling_deletes
 from icebergds.commit.filter_manifests import filter_manifests
 from icebergds.commit.merge_manifests import merge_manifests
-from icebergds.commit.new_manifests import UNASSIGNED, new_manifests
+from icebergds.commit.new_manifests import UNASSIGNED, NewFiles, new_manifests
 from icebergds.commit.removed_files import RemovedColumns, RemovedFiles
 from icebergds.commit.selection import Mask, Selection
 from icebergds.commit.summary import changes_summary
@@ -42,7 +42,7 @@ def merged_manifests(
     work: Workspace,
     base: CommitBase,
     *,
-    added: Sequence[DataFile] = (),
+    added: NewFiles = (),
     removed: Selection | None = None,
     key: Hashable = None,
     data_sequence_number: int | None = None,

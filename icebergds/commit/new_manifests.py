@@ -6,11 +6,17 @@ All attempts share them: entries inherit sequence numbers and row ids, and the `
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from array import array
+from collections import Counter
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain, islice
 from math import ceil
-from typing import Any
+from typing import Any, Protocol
+
+import numpy as np
 
 from icebergds.commit.base import CommitBase
+from icebergds.commit.file_selection import FileKey, file_key
 from icebergds.commit.partition_summaries import partition_summaries
 from icebergds.commit.workspace import Workspace
 from icebergds.errors import InvalidDataError, InvalidOptionError
@@ -31,12 +37,21 @@ UNASSIGNED = -1
 """Placeholder for the sequence number of the new snapshot."""
 
 _SAMPLE = 500
+_Group = tuple[int, ManifestContent]
+
+
+class NewFiles(Protocol):
+    """Files that a commit adds. They are iterated over several times, one after the other."""
+
+    def __len__(self) -> int: ...
+
+    def __iter__(self) -> Iterator[DataFile]: ...
 
 
 def new_manifests(
     work: Workspace,
     base: CommitBase,
-    files: Sequence[DataFile],
+    files: NewFiles,
     data_sequence_number: int | None = None,
 ) -> list[ManifestFile]:
     """Writes the manifests of a commit's added files, once for all attempts.
@@ -47,11 +62,11 @@ def new_manifests(
     Raises:
         InvalidDataError: a file is listed twice, or its partition spec is not in the table.
     """
-    if not files:
+    if not len(files):
         return []
     key = ("new", base.metadata.format_version, data_sequence_number)
     number = UNASSIGNED if data_sequence_number is None else data_sequence_number
-    return work.once(key, lambda: _write_added(work, base, [(file, number) for file in files]))
+    return work.once(key, lambda: _write_added(work, base, lambda: ((f, number) for f in files)))
 
 
 def numbered_manifests(
@@ -69,7 +84,7 @@ def numbered_manifests(
     if not files:
         return []
     key = ("numbered", base.metadata.format_version, key)
-    return work.once(key, lambda: _write_added(work, base, files))
+    return work.once(key, lambda: _write_added(work, base, lambda: files))
 
 
 def write_entries(
@@ -127,52 +142,73 @@ def manifest_compression(properties: Mapping[str, str]) -> tuple[str, int | None
 
 
 def _write_added(
-    work: Workspace, base: CommitBase, files: Sequence[tuple[DataFile, int]]
+    work: Workspace, base: CommitBase, files: Callable[[], Iterable[tuple[DataFile, int]]]
 ) -> list[ManifestFile]:
-    """Writes files with their data sequence numbers; either all are `UNASSIGNED`, or none is."""
-    _refuse_duplicates(base, (file for file, _ in files))
-    groups: dict[tuple[int, ManifestContent], list[ManifestEntry]] = {}
-    for file, number in files:
-        is_data = file.content is FileContent.DATA
-        content = ManifestContent.DATA if is_data else ManifestContent.DELETES
-        entry = ManifestEntry(ManifestEntryStatus.ADDED, work.snapshot_id, number, UNASSIGNED, file)
-        groups.setdefault((file.spec_id, content), []).append(entry)
+    """Writes files with their data sequence numbers; either all are `UNASSIGNED`, or none is.
+
+    Few of them are in memory at a time, if `files` creates them as they are needed.
+    """
+    _refuse_duplicates(base, files)
+    counts = Counter(_group_of(file) for file, _ in files())
+
+    def entries(group: _Group) -> Iterable[ManifestEntry]:
+        status, snapshot_id = ManifestEntryStatus.ADDED, work.snapshot_id
+        return (
+            ManifestEntry(status, snapshot_id, number, UNASSIGNED, file)
+            for file, number in files()
+            if _group_of(file) == group
+        )
+
     return [
         manifest
-        for (spec_id, content), entries in sorted(groups.items(), key=lambda group: group[0])
-        for manifest in _write_split(work, base, entries, spec_id, content)
+        for group in sorted(counts)
+        for manifest in _write_split(work, base, entries(group), counts[group], *group)
     ]
 
 
-def _refuse_duplicates(base: CommitBase, files: Iterable[DataFile]) -> None:
-    seen = set()
-    for file in files:
-        key = (file.file_path, file.content_offset)
+def _group_of(file: DataFile) -> _Group:
+    is_data = file.content is FileContent.DATA
+    return file.spec_id, ManifestContent.DATA if is_data else ManifestContent.DELETES
+
+
+def _refuse_duplicates(
+    base: CommitBase, files: Callable[[], Iterable[tuple[DataFile, int]]]
+) -> None:
+    # Hashes take less memory than keys.
+    hashes = np.array(array("q", (hash(file_key(file)) for file, _ in files())), np.int64)
+    values, counts = np.unique(hashes, return_counts=True)
+    repeated = frozenset(values[counts > 1].tolist())
+    if not repeated:
+        return
+    seen = set[FileKey]()
+    for key in (file_key(file) for file, _ in files()):
         if key in seen:
-            raise InvalidDataError(
-                f"table {base.name}: {file.file_path} is listed twice in one commit"
-            )
-        seen.add(key)
+            raise InvalidDataError(f"table {base.name}: {key[0]} is listed twice in one commit")
+        if hash(key) in repeated:
+            seen.add(key)
 
 
 def _write_split(
     work: Workspace,
     base: CommitBase,
-    entries: Sequence[ManifestEntry],
+    entries: Iterable[ManifestEntry],
+    count: int,
     spec_id: int,
     content: ManifestContent,
 ) -> Iterable[ManifestFile]:
     """Writes as many manifests as keep each near the target size."""
-    sample = entries[:_SAMPLE]
+    left = iter(entries)
+    sample = list(islice(left, _SAMPLE))
     data = _encode(base, sample, spec_id, content)
     target = target_manifest_size(base.metadata.properties)
-    if len(entries) == len(sample) and len(data) <= target:
-        yield _write(work, base, entries, spec_id, content, data)
+    if count == len(sample) and len(data) <= target:
+        yield _write(work, base, sample, spec_id, content, data)
         return
-    parts = ceil(len(entries) / max(1, len(sample) * target // len(data)))
-    length = ceil(len(entries) / parts)
-    for start in range(0, len(entries), length):
-        yield write_entries(work, base, entries[start : start + length], spec_id, content)
+    parts = ceil(count / max(1, len(sample) * target // len(data)))
+    length = ceil(count / parts)
+    left = chain(sample, left)
+    for _ in range(0, count, length):
+        yield write_entries(work, base, list(islice(left, length)), spec_id, content)
 
 
 def _encode(

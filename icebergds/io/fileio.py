@@ -30,7 +30,7 @@ from icebergds.io.directory_markers import MARKED, make_marker, remove_marker
 from icebergds.io.exclusive import create_local, create_remote, require_exclusive
 from icebergds.io.failures import storage_error, storage_failures
 from icebergds.io.file_systems import use_file_system
-from icebergds.io.kept_reads import KeptReads
+from icebergds.io.kept_reads import MAX_KEPT_BYTES, KeptReads
 from icebergds.io.location_checks import (
     leaves_by_dots,
     leaving_error,
@@ -201,16 +201,19 @@ class FileIO:
         object.__setattr__(bound, "_ahead", self._ahead)
         return bound
 
-    def keeping_reads(self) -> FileIO:
+    def keeping_reads(self, max_bytes: int = MAX_KEPT_BYTES) -> FileIO:
         """The same storage, which remembers what `read_bytes` read.
 
         For manifests and their lists, which never change, and while one statement runs: the files
         that were read stay in memory. Copies in other processes keep nothing.
+
+        Args:
+            max_bytes: how much stays in memory at most; the rest is read again.
         """
         if self._kept is not None:
             return self
         kept = copy.copy(self)
-        object.__setattr__(kept, "_kept", KeptReads())
+        object.__setattr__(kept, "_kept", KeptReads(max_bytes))
         return kept
 
     def expecting(self, opens: Iterable[Open]) -> FileIO:

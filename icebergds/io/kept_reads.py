@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
-_MAX_BYTES = 256 * 1024 * 1024
+MAX_KEPT_BYTES = 256 * 1024 * 1024
 
 
 class KeptReads:
@@ -15,7 +15,7 @@ class KeptReads:
         max_bytes: files that would exceed it are read again each time.
     """
 
-    def __init__(self, max_bytes: int = _MAX_BYTES) -> None:
+    def __init__(self, max_bytes: int = MAX_KEPT_BYTES) -> None:
         self._left = max_bytes
         self._files: dict[str, bytes] = {}
         self._reading: dict[str, threading.Lock] = {}

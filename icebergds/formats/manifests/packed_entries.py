@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
@@ -272,6 +273,13 @@ class PathIndex:
     def find(self, paths: pa.Array) -> Int64s:
         """The number of each path, the first one if it has several; -1 if it has none."""
         return self._find(paths, path_hashes(paths.to_pylist()))
+
+    def find_all(self, paths: Iterable[str | None]) -> Int64s:
+        """The number of each path, as `find` does, of which few are in memory at a time."""
+        left = iter(paths)
+        parts = iter(lambda: list(islice(left, _FOUND_AT_A_TIME)), [])
+        found = (self._find(pa.array(part, pa.string()), path_hashes(part)) for part in parts)
+        return np.concatenate([_NO_HASHES, *found])
 
     def find_entries(self, entries: PackedEntries) -> Int64s:
         """The number of each entry's path, as `find` does, with little memory for many entries."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from icebergds.catalog.address import TableAddress
@@ -101,14 +101,20 @@ class RacingTable(DeltaTable):
 
 @dataclass
 class Meanwhile:
-    """A runner during whose first job others do something."""
+    """A runner during whose first job others do something.
+
+    Attributes:
+        jobs: the items of each job.
+    """
 
     others: Callable[[], Any] | None
+    jobs: list[list[Any]] = field(default_factory=list)
 
     def run(
-        self, task: Callable[[Any, TaskAttempt], Any], items: Sequence[Any], discard: Any = None
+        self, task: Callable[[Any, TaskAttempt], Any], items: Iterable[Any], discard: Any = None
     ) -> list[Any]:
-        done = LocalRunner().run(task, items, discard)
+        self.jobs.append(list(items))
+        done = LocalRunner().run(task, self.jobs[-1], discard)
         others, self.others = self.others, None
         if others is not None:
             others()

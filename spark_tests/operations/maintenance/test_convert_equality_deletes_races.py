@@ -113,6 +113,22 @@ def test_concurrent_position_deletes_are_kept(table: RacingTable) -> None:
     _assert_no_file_left_over(table)
 
 
+def test_files_with_vectors_that_nobody_changed_are_not_converted_again(tmp_path: Path) -> None:
+    table = RacingTable(tmp_path / "t", version=3)
+    table.append((1, "a"), (2, "b"), (3, "c"))
+    table.append((4, "d"), (5, "e"), (6, "f"))
+    table.keyed("delete", [table.batch((2, None), (5, None))])
+    second, first = (file.file_path for file in table.data_files())
+    runner = Meanwhile(lambda: table.change_where(lambda row: row["id"] == 3))
+    done = table.convert(runner)
+    jobs = [[task.file_path for group in job for task in group.tasks] for job in runner.jobs]
+    assert jobs == [[second, first], [first]]
+    assert done.added_delete_files_count == done.deleted_rows_count == 2
+    assert _ids(table) == [1, 4, 6]
+    assert len(table.deletes(_POSITIONS)) == 2
+    _assert_no_file_left_over(table)
+
+
 def test_position_deletes_that_began_before(table: RacingTable) -> None:
     (change,) = table.prepare(lambda: table.change_where(lambda row: row["id"] == 3))
     table.convert()

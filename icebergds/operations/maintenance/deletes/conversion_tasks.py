@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from icebergds.commit.compressed_files import CompressedFiles
 from icebergds.formats.deletes.positions import PositionSet
 from icebergds.operations.maintenance.runner import TaskAttempt
 from icebergds.scan.read.deleted_keys import DeletedByKey, read_deleted_by_key
 from icebergds.scan.read_plan import ReadPlan
 from icebergds.scan.tasks import ScanTaskGroup
-from icebergds.spec.manifest import DataFile, DataFileRef
+from icebergds.spec.manifest import DataFileRef
 from icebergds.write import files
 from icebergds.write.deletes.position_deletes import FilePositions
 from icebergds.write.deletes.row_deletes import DeleteSettings, write_deletes
@@ -44,7 +45,7 @@ class ConvertedRows:
     """
 
     rows: tuple[int, ...]
-    deletes: tuple[DataFile, ...]
+    deletes: CompressedFiles
 
 
 def write_converted(
@@ -72,7 +73,7 @@ def write_converted(
     except BaseException as error:
         written.discard(error)
         raise
-    return ConvertedRows(tuple(rows), tuple(new))
+    return ConvertedRows(tuple(rows), CompressedFiles.of(new))
 
 
 def _positions(plan: ConversionPlan, found: DeletedByKey) -> FilePositions:

@@ -7,6 +7,7 @@ import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import chain
 
 import numpy as np
 import pyarrow as pa
@@ -14,6 +15,7 @@ import pyarrow as pa
 from icebergds.catalog.address import TableAddress
 from icebergds.catalog.loaded_table import LoadedTable
 from icebergds.commit.compared_files import ComparedDeletes, ComparedFiles
+from icebergds.commit.compressed_files import CompressedFiles
 from icebergds.commit.convert_deletes import (
     Conversion,
     ConversionBase,
@@ -38,7 +40,7 @@ from icebergds.operations.maintenance.listed_paths import ListedPaths
 from icebergds.operations.maintenance.maintained_branch import check_maintained_branch
 from icebergds.operations.maintenance.runner import Runner
 from icebergds.operations.read.options import ReadOptions, parse_read_options, split_options
-from icebergds.operations.read.snapshot_read import bound_filter, make_read_plan
+from icebergds.operations.read.snapshot_read import make_read_plan
 from icebergds.operations.write.cleanup import WRITE_ID, delete_files, delete_files_of_write
 from icebergds.operations.write.commit_options import commit_options
 from icebergds.operations.write.data_file_settings import data_file_format
@@ -70,6 +72,8 @@ _OPTIONS = (
 )
 # Files that concurrent commits change are converted again, in all but the first round.
 _ROUNDS = 5
+# Of manifests, which are read to plan and to commit: those of many files are read twice.
+_KEPT_BYTES = 32 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,14 +98,17 @@ class ConversionOptions:
     """What to convert, and how.
 
     Attributes:
-        read: how the data files are read, and by its filter, which ones.
+        where: chooses data files: a condition as Spark SQL, or a filter that is bound to the
+            table's schema; None for all.
+        time_zone: of timestamps without an offset in `where`.
+        read: how they are read.
         write: chooses the branch, and the entries of the snapshot's summary.
-        bound_filter: chooses data files, instead of the filter of `read`; None if that does.
     """
 
+    where: str | Expr | None
+    time_zone: str | None
     read: ReadOptions
     write: WriteOptions
-    bound_filter: Expr | None = None
 
 
 def conversion_options(
@@ -117,14 +124,13 @@ def conversion_options(
 
     Args:
         options: as text, by name in any case.
-        where: a condition as Spark SQL, or a filter that is bound to the table's schema; None for
-            all data files.
+        where: as for `ConversionOptions`.
         time_zone: of timestamps without an offset in `where`, if the options have none.
 
     Raises:
-        InvalidFilterError: the condition cannot be parsed.
         InvalidOptionError: an option is unknown or malformed.
     """
+    given = {name.lower(): value for name, value in options.items()}
     for name in options:
         if name.lower() not in _OPTIONS:
             near = did_you_mean(name, _OPTIONS, shown=repr)
@@ -133,11 +139,11 @@ def conversion_options(
                 + (f"{near} " if near else "")
                 + f"Known options: {', '.join(_OPTIONS)}"
             )
-    text, bound = (where, None) if where is None or isinstance(where, str) else (None, where)
     return ConversionOptions(
-        parse_read_options(options, filter=text, time_zone=time_zone),
+        where,
+        given.get("time-zone", time_zone),
+        parse_read_options(given),
         WriteOptions.of(address, None, snapshot_properties, branch=branch),
-        bound,
     )
 
 
@@ -150,7 +156,7 @@ def convert_equality_deletes(
         The table's state after the commit, and what was done.
 
     Raises:
-        InvalidFilterError: the condition does not fit the table.
+        InvalidFilterError: the condition cannot be parsed, or does not fit the table.
         InvalidOptionError: the branch does not exist, or a table property is malformed.
         ValidationError: concurrent commits changed the converted files again and again, or rolled
             the branch back.
@@ -159,7 +165,7 @@ def convert_equality_deletes(
         CorruptFileError, MissingFileError: a file of the table is damaged or missing.
     """
     check_maintained_branch(table.state, options.write.branch)
-    kept = table.keeping_reads()
+    kept = table.keeping_reads(_KEPT_BYTES)
     found = _plan(kept, options, None)
     if found is None:
         return table.state, ConvertedEqualityDeletes()
@@ -169,10 +175,11 @@ def convert_equality_deletes(
     except CommitStateUnknownError:
         raise
     except Exception as error:
-        delete_files(table.io, work.written, error)
+        delete_files(table.io, work.written(), error)
         raise
-    used = {file.file_path for file in outcome.added}
-    delete_files(table.io, [file for file in work.written if file.file_path not in used])
+    if len(outcome.added) < sum(map(len, work.results)):
+        used = {file.file_path for file in outcome.added}
+        delete_files(table.io, (file for file in work.written() if file.file_path not in used))
     return state or table.state, ConvertedEqualityDeletes(
         outcome.removed, outcome.remaining, len(outcome.added), outcome.rows
     )
@@ -185,7 +192,7 @@ class _Work:
     Attributes:
         operation_id: part of the names of new files.
         units: what has been converted.
-        written: all new files, also of units that have been given up.
+        results: all new files, also of units that have been given up.
         rounds: how often tasks have run.
     """
 
@@ -193,8 +200,12 @@ class _Work:
     runner: Runner
     operation_id: str
     units: list[ConvertedUnit] = field(default_factory=list)
-    written: list[DataFile] = field(default_factory=list)
+    results: list[CompressedFiles] = field(default_factory=list)
     rounds: int = 0
+
+    def written(self) -> Iterable[DataFile]:
+        """All new files."""
+        return chain.from_iterable(self.results)
 
 
 class _Found:
@@ -224,7 +235,7 @@ def _convert(
     targets = frozenset(_keys(found.base.targets))
     options = work.options
     for number in range(_ROUNDS):
-        work.units = [unit for unit in work.units if _is_current(unit, found)]
+        work.units = [current for unit in work.units if (current := _current(unit, found))]
         _convert_files(table, found, work)
         action = ConvertDeletes(found.base, work.units, strict=number < _ROUNDS - 1)
         summary = {WRITE_ID: work.operation_id}
@@ -237,7 +248,7 @@ def _convert(
         except ConversionOutdatedError:
             if number == _ROUNDS - 1:
                 raise
-            table = table.at(table.operations.refresh()).keeping_reads()
+            table = table.at(table.operations.refresh()).keeping_reads(_KEPT_BYTES)
             # Without a head, the commit fails: what was planned is not in its history.
             found = _plan(table, options, targets) or found
             continue
@@ -255,10 +266,7 @@ def _plan(
         targets: the equality deletes to convert; None for all.
     """
     metadata, schema = table.metadata, table.metadata.schema()
-    if options.bound_filter is None:
-        row_filter = bound_filter(options.read, schema)
-    else:
-        row_filter = choosing_filter(options.bound_filter, schema, None)
+    row_filter = choosing_filter(options.where, schema, options.time_zone)
     snapshot = metadata.head_of(options.write.branch)
     if metadata.format_version < 2 or snapshot is None:
         return None
@@ -320,19 +328,28 @@ def _key_count(deletes: AppliedDeletes) -> int:
     return len(deletes.equality_deletes)
 
 
-def _is_current(unit: ConvertedUnit, found: _Found) -> bool:
-    """Whether a new plan would convert the unit's files to the same deletes."""
+def _current(unit: ConvertedUnit, found: _Found) -> ConvertedUnit | None:
+    """What of a unit a new plan would convert to the same deletes."""
     # The table may have been upgraded.
-    as_vectors = found.base.format_version >= 3
-    if any(delete.is_deletion_vector != as_vectors for delete in unit.deletes):
-        return False
+    if unit.has_vectors != (found.base.format_version >= 3):
+        return None
     at = found.index.find_entries(unit.files.entries)
     before, now = unit.files.filter(at >= 0), found.compared.take(at[at >= 0])
     is_same = before.entries.data_sequence_number == now.entries.data_sequence_number
-    pairs = {*zip(before.numbers.tolist(), now.numbers.tolist(), strict=True)}
-    return bool(is_same.all()) and all(
-        _same_deletes(before.deletes[old], now.deletes[new], as_vectors) for old, new in pairs
-    )
+    numbers = np.stack([before.numbers, now.numbers], axis=1)
+    pairs, pair_of = np.unique(numbers, axis=0, return_inverse=True)
+    are_same = [
+        _same_deletes(before.deletes[old], now.deletes[new], unit.has_vectors)
+        for old, new in pairs.tolist()
+    ]
+    is_same &= np.array(are_same, np.bool_)[pair_of.reshape(-1)]
+    if is_same.all():
+        return unit
+    if not unit.has_vectors:
+        return None
+    is_current = at < 0
+    is_current[~is_current] = is_same
+    return replace(unit, files=unit.files.filter(is_current), rows=unit.rows[is_current])
 
 
 def _same_deletes(old: ComparedDeletes, new: ComparedDeletes, as_vectors: bool) -> bool:
@@ -360,9 +377,9 @@ def _convert_files(table: LoadedTable, found: _Found, work: _Work) -> None:
     # Tasks that had finished could not report their files.
     discard = partial(delete_files_of_write, table.io, locations.data_location, plan.operation_id)
     results = work.runner.run(partial(write_converted, plan), groups(), discard)
-    work.written += [file for result in results for file in result.deletes]
     for group, result in zip(groups(), results, strict=True):
-        work.units += list(_units(group, result, found))
+        work.results.append(result.deletes)
+        work.units.append(_unit(group, result, found))
 
 
 def _settings(table: LoadedTable) -> DeleteSettings:
@@ -385,19 +402,14 @@ def _left(found: _Found, units: Iterable[ConvertedUnit]) -> PackedFiles:
     return found.files.filter(left)
 
 
-def _units(group: ScanTaskGroup, result: ConvertedRows, found: _Found) -> Iterable[ConvertedUnit]:
+def _unit(group: ScanTaskGroup, result: ConvertedRows, found: _Found) -> ConvertedUnit:
     at = found.index.find(pa.array([task.file_path for task in group.tasks], pa.string()))
-    files, rows = found.compared.take(at), np.array(result.rows, np.int64)
-    if found.base.format_version < 3:
-        # A position delete file may hold deletes of several data files.
-        yield ConvertedUnit(files, rows, result.deletes)
-        return
-    vectors = {vector.referenced_data_file: vector for vector in result.deletes}
-    for number in np.flatnonzero(rows):
-        one = np.array([number])
-        vector = vectors[group.tasks[number].file_path]
-        yield ConvertedUnit(files.take(one), rows[one], (vector,))
-    yield ConvertedUnit(files.filter(rows == 0), rows[rows == 0], ())
+    return ConvertedUnit(
+        found.compared.take(at),
+        np.array(result.rows, np.int64),
+        result.deletes,
+        found.base.format_version >= 3,
+    )
 
 
 def _of(deletes: Iterable[ManifestEntry], targets: frozenset[FileKey]) -> tuple[ManifestEntry, ...]:
