@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 
 import icebergds
 from icebergds import load_catalog, register
-from icebergds.errors import InvalidStatementError
+from icebergds.errors import InvalidStatementError, NoSuchNamespaceError
 from icebergds.formats.arrow.types import to_array
 from icebergds.spec.transforms import (
     BucketTransform,
@@ -231,10 +231,10 @@ def test_other_buckets_than_those_of_partitions_choose_rows(
     assert sorted(row.id for row in found) == _in_bucket(8, 5)
 
 
+@pytest.mark.parametrize("in_spark", ["spark_catalog.system", "other"])
 def test_functions_of_spark_with_the_names_of_transforms_choose_no_files(
-    lake: SparkSession, bucketed: str
+    lake: SparkSession, bucketed: str, in_spark: str
 ) -> None:
-    in_spark = "spark_catalog.system"
     lake.sql(f"CREATE DATABASE {in_spark}")
     lake.sql(f"CREATE FUNCTION {in_spark}.bucket(n INT, x BIGINT) RETURNS INT RETURN 1")
     try:
@@ -311,6 +311,34 @@ def test_catalogs_and_namespaces_that_are_nearly_right_are_named(lake: SparkSess
     }.items():
         with pytest.raises(InvalidStatementError, match=problem):
             lake.sql(f"SELECT {call} FROM VALUES (DATE '2026-01-01') AS v(x)")
+
+
+def test_functions_are_listed_and_described(lake: SparkSession) -> None:
+    load_catalog("lake").create_namespace_if_not_exists("db")
+    names = ["bucket", "days", "hours", "iceberg_version", "months", "truncate", "years"]
+    listed = lake.sql("SHOW USER FUNCTIONS IN lake.system")
+    assert listed.columns == ["function"]
+    assert [f"lake.system.{name}" for name in names] == [
+        name for (name,) in listed.collect() if "." in name
+    ]
+    assert [
+        name for (name,) in lake.sql("SHOW FUNCTIONS FROM lake LIKE 'abs|bucket'").collect()
+    ] == [
+        "abs",
+        "lake.bucket",
+    ]
+    assert lake.sql("SHOW SYSTEM FUNCTIONS IN lake.system 'bucket'").collect() == []
+    assert not [name for (name,) in lake.sql("SHOW FUNCTIONS IN lake.db").collect() if "." in name]
+    with pytest.raises(NoSuchNamespaceError, match="nope"):
+        lake.sql("SHOW FUNCTIONS IN lake.nope")
+    described = lake.sql("DESCRIBE FUNCTION lake.system.bucket").collect()
+    assert [line for (line,) in described] == [
+        "Function: lake.system.bucket",
+        "Usage: bucket(numBuckets, value) - The number of the value's bucket, from 0.",
+    ]
+    with pytest.raises(InvalidStatementError, match="did you mean bucket"):
+        lake.sql("DESC FUNCTION lake.system.buckt")
+    assert lake.sql("DESC FUNCTION abs").first()[0] == "Function: abs"
 
 
 def test_wrong_types_are_refused(lake: SparkSession) -> None:

@@ -58,6 +58,21 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> Table:
             "(SELECT year(ts) AS y FROM {t}) WHERE y >= 2026",
             "ts >= TIMESTAMP '2026-01-01T00:00:00Z'",
         ),
+        (
+            "(SELECT lake.system.days(ts) AS d FROM {t}) WHERE d < DATE '2026-01-02'",
+            "ts < TIMESTAMP '2026-01-02T00:00:00Z'",
+        ),
+        ("(SELECT lake.`bucket`(4, id) AS b FROM {t}) WHERE b = 1", "system.bucket(4, id) IN (1)"),
+        ("(SELECT lake.truncate(2, name) AS s FROM {t}) WHERE s = 'ab'", "startswith(name, 'ab')"),
+        (
+            "(SELECT b FROM (SELECT system.bucket(4, id) AS b FROM {t})) WHERE b IN (1, 3)",
+            "system.bucket(4, id) IN (1, 3)",
+        ),
+        (
+            "(SELECT lake.system.years(ts) AS y, count(*) AS n FROM {t} "
+            "GROUP BY lake.system.years(ts)) WHERE y >= 56",
+            "ts >= TIMESTAMP '2026-01-01T00:00:00Z'",
+        ),
     ],
 )
 def test_a_condition_on_a_sub_query_chooses_rows_within(
@@ -83,6 +98,10 @@ def test_a_condition_on_a_sub_query_chooses_rows_within(
         "(SELECT id, v FROM {t} GROUP BY CUBE (id, v)) WHERE id = 1",
         "(SELECT id, count(*) FROM {t} GROUP BY ALL) WHERE id = 1",
         "(SELECT date(ts) AS day FROM {t} GROUP BY ts, v) WHERE day < '2026-01-02'",
+        "(SELECT lake.system.days(ts) AS d FROM {t} GROUP BY ts) WHERE d < DATE '2026-01-02'",
+        "(SELECT system.days(ts) AS d FROM {t}) WHERE year(d) = 2026",
+        "(SELECT system.bucket(v, id) AS b FROM {t}) WHERE b = 1",
+        "(SELECT system.bucket(4, id) AS b, count(*) FROM {t} GROUP BY id) WHERE b = 1",
         "(SELECT id, sum(v) OVER (PARTITION BY v) AS n FROM {t}) WHERE id = 1",
         "(SELECT id, sum(v) OVER (PARTITION BY 1) AS n FROM {t}) WHERE id = 1",
         "(SELECT id, sum(v) OVER (PARTITION BY -1) AS n FROM {t}) WHERE id = 1",
@@ -240,6 +259,9 @@ BEFORE = "ts < TIMESTAMP '2026-01-02T00:00:00Z'"
         ("id FROM {t} WHERE name = 'x'", "a bigint", "a > 2", "name = 'x' AND id > 2"),
         ("name FROM {t}", "a string", "a = 'it''s'", r"name = 'it\'s'"),
         ("date(ts), 1 FROM {t} GROUP BY date(ts)", "a date, n int", "a < '2026-01-02'", BEFORE),
+        ("lake.system.days(ts) FROM {t}", "a date", "a < '2026-01-02'", BEFORE),
+        ("system.bucket(4, id) FROM {t}", "a int", "a = 3", "system.bucket(4, id) IN (3)"),
+        ("system.truncate(2, name) FROM {t}", "a string", "a = 'ab'", "startswith(name, 'ab')"),
         # The view casts these to what it had when it was created.
         ("v FROM {t}", "a bigint", "a = 1", "TRUE"),
         ("v FROM {t}", "a string", "a = '1'", "TRUE"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property, partial
 from typing import Any, TypeAlias
@@ -189,7 +189,7 @@ class QueryAnalysis:
         if number is not None:
             return number, path
         within = self._within(relations_of(select)[at], path)
-        if within is None or within[1].period:
+        if within is None or within[1].function:
             return None
         query, term = within
         names = self._names_of(query)
@@ -210,7 +210,7 @@ class QueryAnalysis:
         if query is None or query.key != "select" or outputs is None:
             return None
         term = by_name(outputs).get(path[0].lower())
-        if term is None or (term.period and len(path) > 1):
+        if term is None or (term.function and len(path) > 1):
             return None
         return query, term
 
@@ -276,8 +276,8 @@ class QueryAnalysis:
 
     def _type_of(self, select: _Node, term: Term) -> IcebergType | None:
         """The type of a term, if it is of a column of ours."""
-        if term.period:
-            return DATE if term.period == "day" else INT
+        if term.function not in ("", "truncate"):
+            return DATE if term.function in ("day", "days") else INT
         names = self._names_of(select)
         found = names.resolved(term.parts, len(names.sources))
         if found is None:
@@ -289,7 +289,7 @@ class QueryAnalysis:
             if within is None:
                 return None
             query, inner = within
-            return self._type_of(query, Term((*inner.parts, *path[1:]), inner.period))
+            return self._type_of(query, replace(inner, parts=(*inner.parts, *path[1:])))
         schema = self.relations[number].schema
         if schema is None:
             return None

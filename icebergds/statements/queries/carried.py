@@ -27,6 +27,7 @@ from icebergds.statements.queries.outputs import (
     has_more_than,
     keys_of,
 )
+from icebergds.statements.queries.transforms import as_call
 
 # A class of sqlglot's tree.
 _Node = Any
@@ -169,10 +170,10 @@ def _path_of(names: Names, at: int, visible: int, node: _Node) -> Parts | None:
     return None if owner is None or owner[0] != at else owner[1]
 
 
-def same_column(names: Names, term: Term) -> tuple[int | None, Parts, str]:
+def same_column(names: Names, term: Term) -> tuple[int | None, Parts, str, str | None]:
     """What is equal for two names of the same column."""
     at, path = names.resolved(term.parts, len(names.sources)) or (None, term.parts)
-    return at, tuple(part.lower() for part in path), term.period
+    return at, tuple(part.lower() for part in path), term.function, term.width
 
 
 def _has_query(condition: _Node) -> bool:
@@ -183,24 +184,27 @@ def _has_query(condition: _Node) -> bool:
 
 def _inner(condition: Condition, terms: Mapping[str, Term | None]) -> _Node:
     """A condition by the names that columns have within a query."""
-    from sqlglot.expressions import Paren, Year
+    from sqlglot.expressions import Literal, Paren, Year
 
     def replaced(node: _Node) -> _Node:
         if node.key != "column":
             return node
         path = condition.path_of(node)
         term = None if path is None else terms.get(path[0].lower())
-        if path is None or term is None or (term.period and len(path) > 1):
+        if path is None or term is None or (term.function and len(path) > 1):
             # No column has this name: nothing is known of a condition on it.
             return _column(("",))
         column = _column((*term.parts, *path[1:]))
-        match term.period:
+        match term.function:
+            case "":
+                return column
             case "day":
                 return day_of(column)
             case "year":
                 return Year(this=column)
-            case _:
-                return column
+            case transform:
+                width = [] if term.width is None else [Literal.number(term.width)]
+                return as_call(transform, [*width, column])
 
     return Paren(this=condition.node.copy()).transform(replaced, copy=False)
 

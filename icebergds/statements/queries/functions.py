@@ -23,7 +23,9 @@ from icebergds.statements.spark_sql import Replacement
 from icebergds.statements.text.cursor import Cursor, Span
 from icebergds.suggestions import did_you_mean
 
-_SYSTEM = "system"
+SYSTEM = "system"
+"""The namespace of the functions in each catalog."""
+
 # Names of what is defined or written have parentheses behind them, too.
 _BEFORE_DEFINED = ("FUNCTION", "TABLE", "VIEW", "INTO", "EXISTS", "REPLACE")
 
@@ -74,7 +76,7 @@ def find_calls(scope: NameScope, query: Cursor) -> list[FunctionCall]:
             lists[-1] = token.is_word("SELECT")
         is_defined = before is not None and before.is_word(*_BEFORE_DEFINED)
         is_call = cursor.is_at_sign("(") and not is_defined
-        function = _function(scope, parts) if is_call else None
+        function = function_named(scope, parts) if is_call else None
         if function is not None:
             behind = Cursor(cursor.statement, cursor.tokens, cursor.at, cursor.end)
             arguments = behind.group().items()
@@ -89,6 +91,44 @@ def find_calls(scope: NameScope, query: Cursor) -> list[FunctionCall]:
     return found
 
 
+def function_named(scope: NameScope, parts: Sequence[str]) -> str | None:
+    """The function of our catalogs that a name stands for; None if it is another one.
+
+    Raises:
+        InvalidStatementError: a catalog has no such function.
+    """
+    *before, last = parts
+    name, current = last.lower(), scope.current
+    match before:
+        case [catalog, namespace] if namespace.lower() == SYSTEM and scope.is_catalog(catalog):
+            return _known(parts)
+        case [catalog, _] if name in _FUNCTIONS and scope.is_catalog(catalog):
+            raise _no_function(parts, f"did you mean {catalog}.{SYSTEM}.{name}?")
+        case [catalog, namespace] if name in _FUNCTIONS and namespace.lower() == SYSTEM:
+            near = did_you_mean(catalog, scope.catalogs())
+            if near and not scope.is_of_spark(catalog):
+                raise _no_function(parts, f"there is no catalog {catalog}; {near}")
+        case [namespace] if namespace.lower() == SYSTEM and current.catalog is not None:
+            return _known(parts)
+        case [catalog] if name in _FUNCTIONS and scope.is_catalog(catalog):
+            return name
+        case [] if name in _FUNCTIONS and current.catalog is not None and not current.namespace:
+            # Spark's own come first, and those of the session.
+            return None if scope.spark.catalog.functionExists(last) else name
+    return None
+
+
+def function_names() -> Sequence[str]:
+    """The functions of each catalog, in lower case."""
+    return list(_FUNCTIONS)
+
+
+def function_usage(function: str) -> str:
+    """How a function is called, and what it gives."""
+    known = _FUNCTIONS[function]
+    return f"{function}({', '.join(known.parameters)}) - {known.summary}"
+
+
 def names_transform(condition: str) -> str | None:
     """The first of Iceberg's functions that a condition calls by its name alone."""
     tokens = sql_tokens(condition) or ()
@@ -100,17 +140,13 @@ def names_transform(condition: str) -> str | None:
 
 
 def calls_namesakes(scope: NameScope, query: Cursor) -> bool:
-    """Whether a query calls `system.bucket` or the like of a catalog that is none of ours."""
+    """Whether a query calls `x.bucket` or the like that is none of our catalogs' functions."""
     tokens = query.tokens[query.at : query.end]
     named = {
         function.end
-        for system, dot, function, behind in zip(
-            tokens, tokens[1:], tokens[2:], tokens[3:], strict=False
-        )
+        for dot, function, behind in zip(tokens, tokens[1:], tokens[2:], strict=False)
         if dot.is_sign(".")
         and behind.is_sign("(")
-        and system.is_identifier
-        and system.identifier.lower() == _SYSTEM
         and function.is_identifier
         and function.identifier.lower() in _FUNCTIONS
     }
@@ -141,6 +177,7 @@ class _Function:
     """How a function is called, and what takes the place of a call."""
 
     parameters: Sequence[str]
+    summary: str
     replace: Callable[[FunctionCall], Iterator[Replacement]]
 
 
@@ -181,13 +218,19 @@ def _version(call: FunctionCall) -> Iterator[Replacement]:
 
 
 _FUNCTIONS: Mapping[str, _Function] = {
-    "bucket": _Function(("numBuckets", "value"), _bucket),
-    "truncate": _Function(("width", "value"), _evaluated(TRUNCATED)),
-    "years": _Function(("value",), _evaluated(YEARS)),
-    "months": _Function(("value",), _evaluated(MONTHS)),
-    "days": _Function(("value",), _evaluated(DAYS)),
-    "hours": _Function(("value",), _evaluated(HOURS)),
-    "iceberg_version": _Function((), _version),
+    "bucket": _Function(
+        ("numBuckets", "value"), "The number of the value's bucket, from 0.", _bucket
+    ),
+    "truncate": _Function(
+        ("width", "value"),
+        "The first characters or bytes, or a number rounded down to a multiple of the width.",
+        _evaluated(TRUNCATED),
+    ),
+    "years": _Function(("value",), "The years since 1970, in UTC.", _evaluated(YEARS)),
+    "months": _Function(("value",), "The months since January 1970, in UTC.", _evaluated(MONTHS)),
+    "days": _Function(("value",), "The date, in UTC.", _evaluated(DAYS)),
+    "hours": _Function(("value",), "The hours since 1970, in UTC.", _evaluated(HOURS)),
+    "iceberg_version": _Function((), "The version of this library.", _version),
 }
 
 
@@ -201,29 +244,6 @@ def _name(cursor: Cursor) -> list[str]:
         cursor.next()
         parts.append(cursor.next().identifier)
     return parts
-
-
-def _function(scope: NameScope, parts: Sequence[str]) -> str | None:
-    """The function of our catalogs that a name stands for; None if it is another one."""
-    *before, last = parts
-    name, current = last.lower(), scope.current
-    match before:
-        case [catalog, namespace] if namespace.lower() == _SYSTEM and scope.is_catalog(catalog):
-            return _known(parts)
-        case [catalog, _] if name in _FUNCTIONS and scope.is_catalog(catalog):
-            raise _no_function(parts, f"did you mean {catalog}.{_SYSTEM}.{name}?")
-        case [catalog, namespace] if name in _FUNCTIONS and namespace.lower() == _SYSTEM:
-            near = did_you_mean(catalog, scope.catalogs())
-            if near and not scope.is_of_spark(catalog):
-                raise _no_function(parts, f"there is no catalog {catalog}; {near}")
-        case [namespace] if namespace.lower() == _SYSTEM and current.catalog is not None:
-            return _known(parts)
-        case [catalog] if name in _FUNCTIONS and scope.is_catalog(catalog):
-            return name
-        case [] if name in _FUNCTIONS and current.catalog is not None and not current.namespace:
-            # Spark's own come first, and those of the session.
-            return None if scope.spark.catalog.functionExists(last) else name
-    return None
 
 
 def _known(parts: Sequence[str]) -> str:

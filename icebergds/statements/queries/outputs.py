@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 from icebergds.expr.sql import column_parts
 from icebergds.statements.queries.dates import period_of
 from icebergds.statements.queries.joins import hidden_relations, relations_of
+from icebergds.statements.queries.transforms import call_of
 
 # A class of sqlglot's tree.
 _Node = Any
@@ -19,14 +20,17 @@ Parts: TypeAlias = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """A column of a query's relations, or the day or the year of one.
+    """A column of a query's relations, or the day, the year or a transform of one.
 
     Attributes:
-        period: "day" or "year"; empty for the column itself.
+        function: "day", "year", or the name of a transform in lower case; empty for the column
+            itself.
+        width: the literal of sqlglot's tree that is the first of a transform's two arguments.
     """
 
     parts: Parts
-    period: str = ""
+    function: str = ""
+    width: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,10 +100,16 @@ def outputs_of(
 
 def term_of(node: _Node) -> Term | None:
     """What a part of the tree is; None for other expressions."""
-    period = period_of(node)
-    column, length = (node, "") if period is None else period
+    call = call_of(node)
+    if call is not None:
+        function, (*others, column) = call
+        if any(other.key != "literal" or other.is_string for other in others):
+            return None
+        width = str(others[0].this) if others else None
+    else:
+        (column, function), width = period_of(node) or (node, ""), None
     parts = column_parts(column)
-    return None if parts is None else Term(parts, length)
+    return None if parts is None else Term(parts, function, width)
 
 
 def by_name(outputs: Iterable[Output]) -> dict[str, Term | None]:

@@ -6,7 +6,7 @@ they choose files by their partitions.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, date, datetime, timedelta
 from typing import Any, TypeAlias
 
@@ -136,29 +136,36 @@ def _buckets(key: str, numbers: list[int], buckets: range) -> set[int]:
             return {bucket for bucket in buckets if bucket >= first}
 
 
+def call_of(node: _Node) -> _Call | None:
+    """The name and arguments of a call of a transform, by a name of several parts.
+
+    Queries that call other functions of such names are not analysed.
+    """
+    if node.key != "dot" or node.expression.key != "anonymous":
+        return None
+    function, arguments = str(node.expression.name).lower(), node.expression.expressions
+    expected = 2 if function in ("truncate", "bucket") else 1
+    return (function, arguments) if len(arguments) == expected else None
+
+
+def as_call(function: str, arguments: Sequence[_Node]) -> _Node:
+    """A call of a transform, as a part of the tree."""
+    from sqlglot.expressions import Anonymous, Dot, to_identifier
+
+    call = Anonymous(this=function, expressions=list(arguments))
+    return Dot(this=to_identifier("system"), expression=call)
+
+
 def _compared(node: _Node) -> tuple[_Call | None, str, list[_Node]]:
     """The call in a comparison, how it is compared, and with which values: with one, or by IN."""
     if node.key == "in":
-        return _call(node.this), "eq", node.expressions
+        return call_of(node.this), "eq", node.expressions
     if node.key not in MIRRORED:
         return None, "", []
-    call = _call(node.this)
+    call = call_of(node.this)
     if call is not None:
         return call, node.key, [node.expression]
-    return _call(node.expression), MIRRORED[node.key], [node.this]
-
-
-def _call(node: _Node) -> _Call | None:
-    """The name and arguments of a call of a function in a namespace `system`."""
-    if node.key != "dot" or node.expression.key != "anonymous":
-        return None
-    namespace = column_parts(node.this)
-    arguments = node.expression.expressions
-    if namespace is None or namespace[-1].lower() != "system" or not arguments:
-        return None
-    function = str(node.expression.this).lower()
-    expected = 2 if function in ("truncate", "bucket") else 1
-    return (function, arguments) if len(arguments) == expected else None
+    return call_of(node.expression), MIRRORED[node.key], [node.this]
 
 
 def _period(function: str, value: _Node, terms: DateTerms) -> tuple[datetime, datetime] | None:

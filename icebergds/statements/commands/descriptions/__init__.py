@@ -6,6 +6,7 @@ from icebergds.statements.commands.command import Command
 from icebergds.statements.commands.descriptions import (
     caches,
     current,
+    functions,
     listings,
     namespaces,
     refused,
@@ -27,10 +28,18 @@ _OF_NAMESPACES = tuple(
     )
 )
 
-_FUNCTIONS = tuple(
-    Command(("CREATE", *replaces, *is_temporary, "FUNCTION"), refused.create_function)
-    for replaces in ((), ("OR", "REPLACE"))
-    for is_temporary in ((), ("TEMPORARY",))
+_FUNCTIONS = (
+    *(
+        Command(("CREATE", *replaces, *is_temporary, "FUNCTION"), refused.create_function)
+        for replaces in ((), ("OR", "REPLACE"))
+        for is_temporary in ((), ("TEMPORARY",))
+    ),
+    *(
+        Command(("SHOW", *kind, "FUNCTIONS"), functions.show_functions)
+        for kind in ((), ("ALL",), ("USER",), ("SYSTEM",))
+    ),
+    Command(("DESCRIBE", "FUNCTION"), functions.describe_function),
+    Command(("DESC", "FUNCTION"), functions.describe_function),
 )
 
 COMMANDS: tuple[Command, ...] = (

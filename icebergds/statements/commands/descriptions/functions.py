@@ -1,0 +1,77 @@
+"""SHOW FUNCTIONS and DESCRIBE FUNCTION."""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame
+
+from icebergds.spark.bucket_function import BUCKET_FUNCTION
+from icebergds.statements.commands.descriptions.patterns import matches, read_pattern
+from icebergds.statements.names.quoting import shown_name
+from icebergds.statements.names.scope import NameScope
+from icebergds.statements.names.table_names import read_name
+from icebergds.statements.queries.functions import (
+    SYSTEM,
+    function_named,
+    function_names,
+    function_usage,
+)
+from icebergds.statements.results import rows
+from icebergds.statements.spark_sql import Arguments, spark_sql
+from icebergds.statements.text.cursor import Cursor
+from icebergds.statements.text.parameters import literal
+
+_SCOPES = ("ALL", "USER", "SYSTEM")
+
+
+def show_functions(scope: NameScope, cursor: Cursor, arguments: Arguments) -> DataFrame | None:
+    """Runs `SHOW [ALL | USER | SYSTEM] FUNCTIONS {FROM | IN} namespace [LIKE pattern]`.
+
+    As in Java, a catalog's functions are in its namespace `system`, and found without it, too.
+    """
+    cursor.expect("SHOW")
+    kind = cursor.take_any(*_SCOPES) or "ALL"
+    cursor.expect("FUNCTIONS")
+    if cursor.take_any("FROM", "IN") is None:
+        return None
+    name = scope.namespace(read_name(scope, cursor, "the name of a namespace"))
+    if name is None:
+        return None
+    pattern = read_pattern(cursor)
+    found: list[str] = []
+    if kind != "USER":
+        found += _of_spark(scope, "SYSTEM", pattern)
+    if kind != "SYSTEM":
+        # Those of Spark's own databases have whole names.
+        of_session = (each for each in _of_spark(scope, "USER", pattern) if "." not in each)
+        found += (each for each in of_session if each != BUCKET_FUNCTION)
+        if [part.lower() for part in name.parts] in ([], [SYSTEM]):
+            listed = (each for each in function_names() if matches(each, pattern))
+            found += (shown_name((name.catalog, *name.parts, each)) for each in listed)
+        else:
+            # Raises an error of its own if there is no such namespace.
+            scope.catalog(name.catalog).list_tables(name.parts)
+    return rows(scope.spark, "function string NOT NULL", [(each,) for each in sorted(set(found))])
+
+
+def describe_function(scope: NameScope, cursor: Cursor, arguments: Arguments) -> DataFrame | None:
+    """Runs `{DESCRIBE | DESC} FUNCTION [EXTENDED] name`."""
+    cursor.next()
+    cursor.expect("FUNCTION")
+    cursor.take("EXTENDED")
+    token = cursor.peek()
+    if token is None or not token.is_identifier:
+        # Of a table of this name, or of an operator.
+        return None
+    parts = cursor.name("the name of a function")
+    function = function_named(scope, parts)
+    if function is None:
+        return None
+    cursor.expect_end()
+    lines = [f"Function: {shown_name(parts)}", f"Usage: {function_usage(function)}"]
+    return rows(scope.spark, "function_desc string NOT NULL", [(line,) for line in lines])
+
+
+def _of_spark(scope: NameScope, kind: str, pattern: str | None) -> list[str]:
+    like = "" if pattern is None else f" LIKE {literal(pattern)}"
+    text = f"SHOW {kind} FUNCTIONS{like}"
+    return [row[0] for row in spark_sql(scope.spark, text, Arguments()).collect()]
