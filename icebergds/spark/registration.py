@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+import logging
 import uuid
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from icebergds.catalog.config import SessionCatalogs, set_session_catalogs
+from icebergds.catalog.config import (
+    SessionCatalogs,
+    catalog_properties,
+    set_session_catalogs,
+)
 from icebergds.spark.datasource import IcebergDataSource
 from icebergds.spark.frames.readers import READER, take_over_reader
 from icebergds.spark.native import NATIVE_SCANS
 from icebergds.spark.quick_batches import FAST_WRITES, MAX_BYTES_PER_BATCH, UNBOUNDED
 from icebergds.spark.replacement_log import keep_replacement_quiet
-from icebergds.spark.session import active_session
+from icebergds.spark.session import active_session, is_connect
 from icebergds.spark.session_tables import guard_session_tables
 from icebergds.spark.writers.save_writer import WRITER, take_over_writer
 from icebergds.spark.writers.table_writer import take_over_table_writer
 
 _CATALOG_PREFIX = "spark.icebergpy.catalog."
+_LOG = logging.getLogger(__name__)
 # Identifies a session, also where PySpark returns another object for it.
 _SESSION_ID = "spark.icebergpy.session-id"
 
@@ -54,6 +61,8 @@ def register(
             name, _, rest = key.removeprefix(_CATALOG_PREFIX).partition(".")
             catalogs.setdefault(name, {})[rest] = value
     _add_catalogs(spark, catalogs)
+    if is_connect(spark) and catalogs:
+        _warn_of_hidden(spark, catalogs)
     keep_replacement_quiet(spark)
     if not catalogs:
         spark.dataSource.register(IcebergDataSource)
@@ -64,6 +73,24 @@ def register(
         session_catalogs = catalogs
 
     spark.dataSource.register(SessionDataSource)
+
+
+def _warn_of_hidden(spark: SparkSession, catalogs: Mapping[str, Mapping[str, str]]) -> None:
+    """Warns of properties of catalogs that Spark Connect does not give its clients.
+
+    It says that they are set, but not as what, where their names look secret.
+    """
+    for key, *_ in spark.sql("SET").collect():
+        name, _, rest = key.removeprefix(_CATALOG_PREFIX).partition(".")
+        if not key.startswith(_CATALOG_PREFIX) or rest in catalogs.get(name, ()):
+            continue
+        if rest not in catalog_properties(name, {}):
+            variable = f"PYICEBERG_CATALOG__{name}__{rest.replace('.', '__').replace('-', '_')}"
+            _LOG.warning(
+                "catalog %s has no %s: Spark Connect keeps %s secret from its clients; set it "
+                "where this program runs, in .pyiceberg.yaml or the environment (%s)",
+                *(name, rest, key, variable.upper()),
+            )
 
 
 @dataclass(frozen=True, slots=True)

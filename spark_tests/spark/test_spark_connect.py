@@ -147,6 +147,13 @@ def test_connect_hands_on_catalogs_of_the_session(writes: Seen) -> None:
     assert writes["batches"] == "2147483647"
 
 
+def test_registration_warns_of_what_connect_keeps_secret(writes: Seen) -> None:
+    [warning] = writes["warnings"]
+    assert "catalog lake has no s3.secret-access-key" in warning
+    assert "(PYICEBERG_CATALOG__LAKE__S3__SECRET_ACCESS_KEY)" in warning
+    assert "known to the server alone" not in warning
+
+
 @IN_EACH_MODE
 def test_connect_changes_rows(changes: Seen, mode: str) -> None:
     assert changes[mode]["rows"] == [

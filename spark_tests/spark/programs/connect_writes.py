@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from typing import Any
-from unittest import mock
+from unittest import TestCase, mock
 
 from pyspark.errors import AnalysisException, PythonException
 from pyspark.sql import DataFrame, SparkSession, functions as f
@@ -49,7 +49,11 @@ def see(spark: SparkSession, directory: str, relative: str) -> dict[str, Any]:
 
     warehouse = os.path.join(directory, "lake")
     spark.conf.set("spark.icebergpy.catalog.lake.warehouse", warehouse)
-    register(spark, fast_writes=True)
+    spark.conf.set("spark.icebergpy.catalog.lake.s3.secret-access-key", "known to the server alone")
+    with TestCase().assertLogs("icebergds", "WARNING") as logs:
+        register(spark, fast_writes=True)
+    seen["warnings"] = logs.output
+    spark.conf.unset("spark.icebergpy.catalog.lake.s3.secret-access-key")
     load_catalog("lake", warehouse=warehouse).create_namespace("db")
     save(spark.range(2), "db.t", catalog="lake", create="true")
     seen["catalog"] = ids("db.t", catalog="lake")
