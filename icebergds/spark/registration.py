@@ -86,10 +86,12 @@ def _warn_of_hidden(spark: SparkSession, catalogs: Mapping[str, Mapping[str, str
             continue
         if rest not in catalog_properties(name, {}):
             variable = f"PYICEBERG_CATALOG__{name}__{rest.replace('.', '__').replace('-', '_')}"
+            # An underscore of a variable stands for a hyphen.
+            others = "" if "_" in name + rest else f" or the environment ({variable.upper()})"
             _LOG.warning(
                 "catalog %s has no %s: Spark Connect keeps %s secret from its clients; set it "
-                "where this program runs, in .pyiceberg.yaml or the environment (%s)",
-                *(name, rest, key, variable.upper()),
+                "where this program runs, in .pyiceberg.yaml%s",
+                *(name, rest, key, others),
             )
 
 

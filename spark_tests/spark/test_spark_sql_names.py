@@ -11,7 +11,12 @@ from pyspark.sql import SparkSession
 from sql_sessions import in_spark, lake_session, rows
 
 from icebergds import register
-from icebergds.errors import InvalidFilterError, InvalidStatementError, UnsupportedFeatureError
+from icebergds.errors import (
+    InvalidFilterError,
+    InvalidStatementError,
+    NoSuchTableError,
+    UnsupportedFeatureError,
+)
 
 pytestmark = [pytest.mark.spark, pytest.mark.every_spark]
 
@@ -74,6 +79,15 @@ def test_identifier_of_no_single_text_is_refused_as_by_spark(
 def test_identifier_of_null_names_no_table(lake: SparkSession) -> None:
     with pytest.raises(InvalidStatementError, match="expected an expression whose value is one t"):
         lake.sql("TRUNCATE TABLE IDENTIFIER(NULL)")
+
+
+def test_names_that_lack_their_namespace_are_completed_in_the_error(lake: SparkSession) -> None:
+    lake.sql("USE lake.db")
+    for name in ("t.files", "t.branch_main"):
+        with pytest.raises(NoSuchTableError, match=rf"did you mean lake\.db\.{name}\?"):
+            lake.sql(f"SELECT * FROM {name}")
+    with pytest.raises(NoSuchTableError, match=r"^(?!.*did you mean)"):
+        lake.sql("SELECT * FROM u.files")
 
 
 def test_endless_parentheses_are_refused(lake: SparkSession) -> None:

@@ -10,6 +10,7 @@ from pyspark.sql.types import StructType
 
 from icebergds.api.view import View
 from icebergds.errors import (
+    IcebergError,
     InvalidStatementError,
     NoSuchTableError,
     NoSuchViewError,
@@ -110,7 +111,24 @@ def table_or_view(scope: NameScope, name: CatalogName) -> NamedTable | View:
         try:
             return scope.catalog(name.catalog).load_view(name.parts)
         except (NoSuchViewError, UnsupportedFeatureError):
-            raise error from None
+            raise _with_namespace(scope, name, error) from None
+
+
+def _with_namespace(
+    scope: NameScope, name: CatalogName, error: NoSuchTableError
+) -> NoSuchTableError:
+    """The error that there is no table, with the name that the user may have meant."""
+    current = scope.current
+    if current.catalog != name.catalog or not current.namespace or len(name.parts) < 2:
+        return error
+    meant = CatalogName(name.catalog, (*current.namespace, *name.parts))
+    try:
+        find_table(scope, meant)
+    except IcebergError:
+        return error
+    return NoSuchTableError(
+        f"{error}; a name of several parts has its namespace in it: did you mean {meant}?"
+    )
 
 
 def source_schema(spark: SparkSession, source: NamedTable | View) -> StructType:
