@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from pyspark.errors import ParseException
@@ -88,8 +89,14 @@ def _run(scope: NameScope, cursor: Cursor, arguments: Arguments) -> DataFrame:
     cursor.at = 0
     if arguments.parameters is not None:
         # Tables are read before Spark sees the parameters.
-        text = with_versions(cursor.statement, cursor.tokens, arguments.parameters)
-        cursor = cursor if text == cursor.statement else _read(text) or cursor
+        text, others = with_versions(
+            cursor.statement,
+            cursor.tokens,
+            arguments.parameters,
+            has_escapes=_has_escapes(scope),
+        )
+        if text != cursor.statement:
+            cursor, arguments = _read(text) or cursor, replace(arguments, parameters=others)
     return run_query(scope, cursor, arguments)
 
 
@@ -101,9 +108,13 @@ def _with_parameters(scope: NameScope, cursor: Cursor, arguments: Arguments) -> 
         cursor.statement,
         cursor.tokens,
         arguments.parameters,
-        has_escapes=session_setting(scope.spark)(ESCAPED) != "true",
+        has_escapes=_has_escapes(scope),
     )
     return _read(text) or cursor
+
+
+def _has_escapes(scope: NameScope) -> bool:
+    return session_setting(scope.spark)(ESCAPED) != "true"
 
 
 def _read(text: object) -> Cursor | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -101,6 +102,8 @@ def test_versions_are_given_by_parameters(lake: SparkSession) -> None:
     query = "SELECT max(id) FROM lake.db.t VERSION AS OF :snapshot WHERE id < :most"
     lake.sql("DELETE FROM lake.db.t WHERE id = 2")
     assert lake.sql(query, args={"snapshot": snapshot, "most": 9}).collect() == [(2,)]
+    in_order = "SELECT max(id) FROM lake.db.t TIMESTAMP AS OF ? WHERE id < ?"
+    assert lake.sql(in_order, args=[datetime.now(), 9]).collect() == [(1,)]
 
 
 def test_execute_immediate_means_the_tables_that_its_text_means(lake: SparkSession) -> None:

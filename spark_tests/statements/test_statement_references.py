@@ -135,9 +135,27 @@ def test_versions_are_given_by_parameters() -> None:
     )
     tokens = sql_tokens(query)
     assert tokens is not None
-    assert with_versions(query, tokens, {"v": 12, "at": "2026-01-01"}) == (
+    given = {"v": 12, "at": "2026-01-01"}
+    assert with_versions(query, tokens, given) == (
         "SELECT :v FROM t VERSION AS OF 12 JOIN u TIMESTAMP AS OF '2026-01-01' - INTERVAL 1 DAY "
-        "ON a = :v"
+        "ON a = :v",
+        given,
     )
     with pytest.raises(InvalidStatementError, match="parameter :at has no value"):
         with_versions(query, tokens, {"v": 12})
+
+
+def test_versions_take_their_parameters_from_those_in_order() -> None:
+    query = (
+        "SELECT ? FROM t VERSION AS OF ? JOIN u TIMESTAMP AS OF to_timestamp(concat(?, ?)) + ? "
+        "WHERE a = ?"
+    )
+    tokens = sql_tokens(query)
+    assert tokens is not None
+    assert with_versions(query, tokens, [1, 2, "2026-01-01 ", "12:00", 3, 4]) == (
+        "SELECT ? FROM t VERSION AS OF 2 JOIN u TIMESTAMP AS OF "
+        "to_timestamp(concat('2026-01-01 ', '12:00')) + ? WHERE a = ?",
+        [1, 3, 4],
+    )
+    with pytest.raises(InvalidStatementError, match=r"parameter \? number 2 has no value"):
+        with_versions(query, tokens, [1])

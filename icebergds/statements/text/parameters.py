@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
@@ -23,14 +23,48 @@ def with_literals(
     Raises:
         InvalidStatementError: a parameter has no value, or one that cannot be a literal.
     """
+    return _with_literals(text, tokens, parameters, frozenset(range(len(tokens))), has_escapes)[0]
+
+
+def with_versions(
+    text: str, tokens: Sequence[Token], parameters: Any, *, has_escapes: bool = True
+) -> tuple[str, Any]:
+    """The text with the values of the parameters behind AS OF alone, and the other parameters.
+
+    Arguments and errors are those of `with_literals`.
+    """
+    behind = frozenset(
+        at
+        for index in range(2, len(tokens))
+        if tokens[index - 2].is_word("AS") and tokens[index - 1].is_word("OF")
+        for at in range(index, _end_of_operand(tokens, index))
+    )
+    written, used = _with_literals(text, tokens, parameters, behind, has_escapes)
+    if used:
+        parameters = [value for at, value in enumerate(parameters) if at not in used]
+    return written, parameters
+
+
+def _with_literals(
+    text: str, tokens: Sequence[Token], parameters: Any, chosen: Set[int], has_escapes: bool
+) -> tuple[str, Set[int]]:
+    """The text with some parameters as literals, and which of the parameters `?` these are.
+
+    Args:
+        chosen: the places of the tokens with which they begin.
+    """
     pieces: list[str] = []
+    used = set[int]()
     at = position = 0
     for index, token in enumerate(tokens):
+        is_chosen, end = index in chosen, token.end
         if token.is_sign("?"):
-            value = _positional(parameters, position)
             position += 1
-            end = token.end
-        elif token.is_sign(":") and _is_marker(tokens, index):
+            if not is_chosen:
+                continue
+            value = _positional(parameters, position - 1)
+            used.add(position - 1)
+        elif is_chosen and token.is_sign(":") and _is_marker(tokens, index):
             name = tokens[index + 1].text
             value = _named(parameters, name)
             end = tokens[index + 1].end
@@ -41,23 +75,19 @@ def with_literals(
         written = literal(value, has_escapes=has_escapes)
         pieces += [text[at : token.start], before, written, after]
         at = end
-    return "".join([*pieces, text[at:]])
+    return "".join([*pieces, text[at:]]), used
 
 
-def with_versions(text: str, tokens: Sequence[Token], parameters: Any) -> str:
-    """The text with the values of the parameters `:name` behind AS OF alone.
-
-    Errors are those of `with_literals`.
-    """
-    pieces: list[str] = []
-    at = 0
-    for index in range(2, len(tokens) - 1):
-        token, name = tokens[index], tokens[index + 1]
-        is_behind = tokens[index - 2].is_word("AS") and tokens[index - 1].is_word("OF")
-        if is_behind and token.is_sign(":") and _is_marker(tokens, index):
-            pieces += [text[at : token.start], literal(_named(parameters, name.text))]
-            at = name.end
-    return "".join([*pieces, text[at:]])
+def _end_of_operand(tokens: Sequence[Token], start: int) -> int:
+    """Where a marker ends, or a call of a function, or what is in parentheses."""
+    at, depth = start, 0
+    while at < len(tokens) and (tokens[at].is_identifier or tokens[at].is_sign(".")):
+        at += 1
+    for end in range(at, len(tokens)):
+        depth += tokens[end].is_sign("(") - tokens[end].is_sign(")")
+        if depth <= 0:
+            return end + 1
+    return len(tokens)
 
 
 def literal(value: Any, *, has_escapes: bool = True) -> str:
