@@ -29,7 +29,7 @@ class RefType(StrEnum):
     TAG = "tag"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, weakref_slot=True)
 class Snapshot:
     """The state of a table at one time.
 

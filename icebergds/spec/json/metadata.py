@@ -5,8 +5,8 @@ Members that older format versions leave out get their defaults here.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Any, TypeVar
 
 from icebergds.errors import FormatError, InvalidMetadataError, UnsupportedFeatureError
@@ -20,6 +20,7 @@ from icebergds.spec.json.fields import (
     unknown_members,
     without_nulls,
 )
+from icebergds.spec.json.kept_texts import KeptTexts, json_text
 from icebergds.spec.json.partition import (
     partition_fields_from_json,
     partition_fields_to_json,
@@ -120,14 +121,32 @@ def metadata_from_json(obj: Any, source: str) -> TableMetadata:
 
 def serialise_metadata(metadata: TableMetadata, compress: bool = False) -> bytes:
     """The bytes of a metadata file, compressed with gzip if `compress` is set."""
-    data = json.dumps(
-        metadata_to_json(metadata), ensure_ascii=False, separators=(",", ":")
-    ).encode()
-    return compressed(data) if compress else data
+    # Most of them stand in the version before.
+    snapshots = _SNAPSHOT_TEXTS[metadata.format_version]
+    texts = {
+        "schemas": ",".join(map(_SCHEMA_TEXTS.of, metadata.schemas)),
+        "snapshots": ",".join(map(snapshots.of, metadata.snapshots)),
+    }
+    members = _to_json(metadata, [], []).items()
+    data = ",".join(
+        f"{json_text(name)}:{f'[{texts[name]}]' if name in texts else json_text(value)}"
+        for name, value in members
+    )
+    encoded = f"{{{data}}}".encode()
+    return compressed(encoded) if compress else encoded
 
 
 def metadata_to_json(metadata: TableMetadata) -> dict[str, Any]:
     """The JSON object of table metadata, in the form of its format version."""
+    version = metadata.format_version
+    return _to_json(
+        metadata,
+        [schema_to_json(schema) for schema in metadata.schemas],
+        [snapshot_to_json(snapshot, version) for snapshot in metadata.snapshots],
+    )
+
+
+def _to_json(metadata: TableMetadata, schemas: list[Any], snapshots: list[Any]) -> dict[str, Any]:
     version = metadata.format_version
     current = metadata.current_snapshot_id
     obj = {
@@ -140,7 +159,7 @@ def metadata_to_json(metadata: TableMetadata) -> dict[str, Any]:
         "last-column-id": metadata.last_column_id,
         "schema": schema_to_json(metadata.schema()) if version == 1 else None,
         "current-schema-id": metadata.current_schema_id,
-        "schemas": [schema_to_json(schema) for schema in metadata.schemas],
+        "schemas": schemas,
         "partition-spec": (
             partition_fields_to_json(metadata.spec().fields) if version == 1 else None
         ),
@@ -155,7 +174,7 @@ def metadata_to_json(metadata: TableMetadata) -> dict[str, Any]:
         "next-row-id": metadata.next_row_id if version >= 3 else None,
         "encryption-keys": [encrypted_key_to_json(k) for k in metadata.encryption_keys] or None,
         "refs": {name: ref_to_json(ref) for name, ref in metadata.refs.items()},
-        "snapshots": [snapshot_to_json(snapshot, version) for snapshot in metadata.snapshots],
+        "snapshots": snapshots,
         "statistics": [statistics_file_to_json(file) for file in metadata.statistics],
         "partition-statistics": [
             partition_statistics_file_to_json(file) for file in metadata.partition_statistics
@@ -166,6 +185,11 @@ def metadata_to_json(metadata: TableMetadata) -> dict[str, Any]:
     return {**without_nulls(obj), **metadata.unknown}
 
 
+_SCHEMA_TEXTS = KeptTexts(schema_to_json)
+_SNAPSHOT_TEXTS = {
+    version: KeptTexts(partial(snapshot_to_json, format_version=version))
+    for version in range(1, MAX_FORMAT_VERSION + 1)
+}
 _MEMBERS = frozenset(
     {
         "format-version",
