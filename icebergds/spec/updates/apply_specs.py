@@ -216,6 +216,9 @@ def _check_v1(spec: PartitionSpec, metadata: TableMetadata) -> None:
 
 def _check_ids(spec: PartitionSpec, known_fields: list[PartitionField]) -> None:
     """Partition Evolution: an id must mean the same partition field in all specs."""
+    by_id: dict[int, list[PartitionField]] = {}
+    for known in known_fields:
+        by_id.setdefault(known.field_id, []).append(known)
     seen: set[int] = set()
     for field in spec.fields:
         if field.field_id in seen or field.field_id < 1:
@@ -224,7 +227,7 @@ def _check_ids(spec: PartitionSpec, known_fields: list[PartitionField]) -> None:
                 "unique"
             )
         seen.add(field.field_id)
-        others = [known for known in known_fields if known.field_id == field.field_id]
+        others = by_id.get(field.field_id)
         if others and not any(_may_share_id(field, other) for other in others):
             raise InvalidMetadataError(
                 f"partition field {field.name!r} has id {field.field_id}, which belongs to "
