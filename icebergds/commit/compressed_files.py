@@ -18,7 +18,10 @@ _AT_A_TIME = 1024
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CompressedFiles:
-    """Files in about 50 bytes each. Iterating over them creates their objects, a few at a time."""
+    """Files, of which deletion vectors take about 50 bytes each.
+
+    Iterating over them creates their objects, a few at a time.
+    """
 
     _parts: tuple[_Part, ...]
 

@@ -113,17 +113,22 @@ def parse_timestamp(text: str) -> datetime:
         raise ValueError(f"{text!r} is outside the years 1 to 9999") from None
 
 
-def is_skipped(local: datetime, time_zone: str) -> bool:
-    """Whether a time zone has no such local time, because clocks are set forward.
+def is_near_skipped(moment: datetime, time_zone: str) -> bool:
+    """Whether a time zone skips a local time, or others within the day before it.
 
-    Also true next to the years 1 and 9999, where this is unknown.
+    Clocks are then set forward, and the skipped times are those of instants after them. Also true
+    of a moment with a zone of its own, and next to the years 1 and 9999, where this is unknown.
 
     Raises ValueError for an unknown time zone.
     """
+    if moment.tzinfo is not None:
+        return True
     zone = parse_time_zone(time_zone)
     try:
-        instant = local.replace(tzinfo=zone).astimezone(UTC)
-        return instant.astimezone(zone).replace(tzinfo=None) != local
+        day_before = zone.utcoffset(moment - timedelta(days=1)) or timedelta()
+        offset = zone.utcoffset(moment) or timedelta()
+        instant = moment.replace(tzinfo=zone).astimezone(UTC)
+        return instant.astimezone(zone).replace(tzinfo=None) != moment or day_before < offset
     except OverflowError:
         return True
 
@@ -167,7 +172,7 @@ _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.ASCII | re
 _MOMENT = re.compile(
     r"(?P<date>[+-]?\d{4,9}-\d\d-\d\d)"
     r"(?:[T ](?P<time>\d\d:\d\d(?::\d\d(?:\.\d+)?)?) ?(?P<zone>Z|[+-]\d\d:\d\d|[A-Z][\w/+-]*)?)?",
-    re.ASCII | re.IGNORECASE,
+    re.ASCII,
 )
 _OFFSET = re.compile(r"(?:UTC|GMT)?([+-])(\d{1,2})(?::?(\d\d))?", re.ASCII | re.IGNORECASE)
 
@@ -369,7 +374,10 @@ def _parse_moment(text: str) -> tuple[int, tzinfo | None]:
     nanos = parse_date(match["date"]) * _NANOS_PER_DAY
     if match["time"]:
         nanos += parse_time(match["time"], nanos=True)
-    return nanos, parse_time_zone(match["zone"]) if match["zone"] else None
+    zone = match["zone"]
+    if zone and zone != zone.upper() and zone.upper().startswith(("UTC", "GMT")):
+        raise ValueError(f"{text!r} has an unknown time zone; write {zone.upper()}")
+    return nanos, parse_time_zone(zone) if zone else None
 
 
 def _offset_nanos(local_nanos: int, zone: tzinfo) -> int:

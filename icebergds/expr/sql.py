@@ -342,6 +342,7 @@ class _Reader:
         target = node.args["to"]
         if target.key != "datatype":
             raise self.unusable(node)
+        self.only(target, "this", "expressions", "nested")
         if value is None:
             return None
         try:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import re
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 from icebergds.errors import InvalidFilterError
@@ -46,10 +48,14 @@ def extract_literals(text: str) -> tuple[str, list[str | bytes]]:
 def cast(value: Any, target: str, parameters: list[int]) -> Any:
     """The value of CAST(value AS target), for lossless casts and casts to FLOAT and DOUBLE.
 
+    Of text, only what Spark casts to the same value whether it follows ANSI or not.
+
     `target` is sqlglot's name of the type. Raises ValueError, OverflowError or
     decimal.InvalidOperation for other casts.
     """
     if target in _INTEGER_BITS:
+        if isinstance(value, str) and not _WHOLE.fullmatch(value):
+            raise ValueError(f"{value!r} is not a whole number")
         number = unscaled(_decimal(value), 0)
         limit = 2 ** (_INTEGER_BITS[target] - 1)
         if not -limit <= number < limit:
@@ -58,7 +64,9 @@ def cast(value: Any, target: str, parameters: list[int]) -> Any:
     if target in ("FLOAT", "DOUBLE"):
         if isinstance(value, bool) or not isinstance(value, str | int | float | Decimal):
             raise ValueError(f"{value!r} is not a number")
-        return to_single(float(value)) if target == "FLOAT" else float(value)
+        if isinstance(value, str) and not (_NUMBER.fullmatch(value) or _NAMED.fullmatch(value)):
+            raise ValueError(f"{value!r} is not a number")
+        return _single(value) if target == "FLOAT" else float(value)
     if target == "DECIMAL":
         precision, scale = [*(parameters or [10]), 0][:2]
         decimal = _decimal(value)
@@ -81,6 +89,11 @@ def cast(value: Any, target: str, parameters: list[int]) -> Any:
     raise ValueError(f"a filter cannot cast {value!r} to {target}")
 
 
+_WHOLE = re.compile(r"[+-]?\d+", re.ASCII)
+_NUMBER = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
+_NAMED = re.compile(r"nan|[+-]?inf(?:inity)?", re.ASCII | re.IGNORECASE)
+# Halfway from the greatest single to the next power of two.
+_INFINITE_SINGLE = (2 - 2**-24) * 2.0**127
 _INTEGER_BITS = {"TINYINT": 8, "SMALLINT": 16, "INT": 32, "BIGINT": 64}
 _TIMESTAMPS = frozenset({"TIMESTAMP", "TIMESTAMPTZ", "TIMESTAMPLTZ", "TIMESTAMPNTZ"})
 _TOKEN = re.compile(
@@ -132,7 +145,24 @@ def _unescape(body: str, quote: str, text: str) -> str:
 def _decimal(value: Any) -> Decimal:
     if isinstance(value, bool) or not isinstance(value, str | int | float | Decimal):
         raise ValueError(f"{value!r} is not a number")
+    if isinstance(value, str) and not _NUMBER.fullmatch(value):
+        raise ValueError(f"{value!r} is not a number")
     return Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
+
+
+def _single(value: str | int | float | Decimal) -> float:
+    """The single-precision number nearest to a value; infinite beyond the greatest, as in Java."""
+    number = float(value)
+    if math.isnan(number) or math.isinf(number):
+        return number
+    if abs(number) >= _INFINITE_SINGLE:
+        return math.copysign(math.inf, number)
+    single = to_single(number)
+    other = 2 * number - single
+    is_between = other != single and to_single(other) == other
+    if is_between and Fraction(value) != Fraction(number):
+        raise ValueError(f"{value} is too near to the middle between two floats")
+    return single
 
 
 def _date(text: str) -> date:

@@ -32,6 +32,7 @@ _READ_BY_SETTING = (
     ("${", "spark.sql.variable.substitute", True),
 )
 _ANSI = "spark.sql.ansi.enabled"
+_CASE_SENSITIVE = "spark.sql.caseSensitive"
 _DATES_AS_TEXT = "spark.sql.legacy.typeCoercion.datetimeToString.enabled"
 
 
@@ -115,7 +116,7 @@ def is_read_by_setting(text: str, setting: Setting) -> bool:
 def means_the_same(parsed: Expr, schema: Schema, setting: Setting) -> bool:
     """Whether a condition binds to a schema, and Spark compares the same values as we do."""
     try:
-        bind(parsed, schema, case_sensitive=False)
+        bind(parsed, schema, case_sensitive=_is(setting, _CASE_SENSITIVE))
     except InvalidFilterError:
         return False
     if not compares_exactly(parsed, schema, case_sensitive=False):

@@ -8,6 +8,7 @@ from icebergds.expr.rounding import compares_exactly
 from icebergds.expr.sql import parse_filter
 from icebergds.spec.schema import Schema
 from icebergds.spec.types import (
+    DATE,
     DOUBLE,
     FLOAT,
     INT,
@@ -30,6 +31,7 @@ SCHEMA = Schema(
         NestedField(7, "s", STRING),
         NestedField(8, "local", TIMESTAMP),
         NestedField(9, "instant", TIMESTAMPTZ),
+        NestedField(10, "day", DATE),
     )
 )
 
@@ -48,6 +50,11 @@ SCHEMA = Schema(
         "narrow = 0.1D",
         "wide = 0.1",
         "s = '1' and not (l is null or d in (1, 2))",
+        "i = '12' and l in ('-9223372036854775808')",
+        "narrow = '0.10'",
+        "d = '0.1' and f < 'NaN'",
+        "day = '2024-03-10'",
+        "instant >= '2024-03-10 00:00:00.123456+01:00'",
         "true",
     ],
 )
@@ -70,6 +77,14 @@ def test_exact_comparisons(condition: str) -> None:
         "wide in (12345678901234567890123456789012345678, 123456789012345678.991)",
         "wide = 1.12345678901234567890123",
         "l = 1.1234567890123456789",
+        "l < '9223372036854775808'",
+        "i < '2147483648'",
+        "wide = '0.1'",
+        "narrow = '1234567890123456'",
+        "narrow = '1e1'",
+        "day < '99999-01-01'",
+        "instant >= '2024-03-10 00:00:00.1234567Z'",
+        "local >= '2024-03-10 00:00:00.0000001'",
     ],
 )
 def test_rounded_comparisons(condition: str) -> None:
@@ -86,11 +101,17 @@ def test_names_regardless_of_case() -> None:
         ("local = timestamp'2024-03-10 01:59:59'", True),
         ("local = timestamp'2024-03-10 02:00:00'", False),
         ("local in (timestamp'2024-03-10 02:30:00')", False),
-        ("local = timestamp'2024-03-10 03:00:00'", True),
+        ("local = timestamp'2024-03-10 03:00:00'", False),
+        ("local < timestamp'2024-03-11 01:59:59'", False),
+        ("local < timestamp'2024-03-11 03:00:00'", True),
         ("local = timestamp'2024-11-03 01:30:00'", True),
         ("local = '2024-03-10 02:30:00'", True),
         ("instant = timestamp'2024-03-10 02:30:00'", True),
         ("local > timestamp'9999-12-31 23:59:59'", False),
+        ("local > timestamp'0001-01-01 00:00:00'", False),
+        ("day = timestamp'2024-03-10 12:00:00'", False),
+        ("day = timestamp'2024-03-12 12:00:00'", True),
+        ("day = date'2024-03-10'", True),
     ],
 )
 def test_local_times_that_the_zone_skips_are_others_to_spark(

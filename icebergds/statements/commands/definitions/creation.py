@@ -34,5 +34,5 @@ def create_once(
 
 def with_owner(spark: SparkSession, properties: Mapping[str, str]) -> dict[str, str]:
     """The properties of a new table and its owner: the session's user, as Spark has it."""
-    (row,) = spark_sql(spark, "VALUES (current_user())", Arguments()).collect()
+    (row,) = spark_sql(spark, "SELECT current_user", Arguments()).collect()
     return {**properties, _OWNER: str(row[0])}
