@@ -28,9 +28,7 @@ def rollback_to_timestamp(call: Call) -> Rows:
 def set_current_snapshot(call: Call) -> Rows:
     snapshot_id, ref = call.get("snapshot_id"), call.get("ref")
     if (snapshot_id is None) == (ref is None):
-        raise InvalidStatementError(
-            "set_current_snapshot: expected either snapshot_id or ref, not both"
-        )
+        raise InvalidStatementError("set_current_snapshot: expected one of snapshot_id and ref")
     table = table_of(call)
     previous = _current(table)
     with table.manage_snapshots() as manage:
