@@ -94,7 +94,7 @@ def test_the_current_snapshot_is_moved(lake: SparkSession, table: Table) -> None
     assert _call(lake, "set_current_snapshot('db.t', ref => 'old')") == [(third, first)]
     assert _ids(table) == [0]
     for both in ("", f", snapshot_id => {first}, ref => 'old'"):
-        with pytest.raises(InvalidStatementError, match="either snapshot_id or ref"):
+        with pytest.raises(InvalidStatementError, match="expected one of snapshot_id and ref"):
             _call(lake, f"set_current_snapshot('db.t'{both})")
 
 
@@ -447,6 +447,12 @@ def test_names_resolve_in_the_current_namespace(lake: SparkSession, table: Table
     with pytest.raises(NoSuchTableError):
         lake.sql("CALL system.ancestors_of('t')")
     lake.conf.unset("spark.icebergpy.default-catalog")
+
+
+def test_times_long_ago_are_times(lake: SparkSession, table: Table) -> None:
+    with pytest.raises(NoSuchSnapshotError, match="cannot be rolled back to 1999-01-01T00:00:00Z"):
+        _call(lake, "rollback_to_timestamp('db.t', TIMESTAMP '1999-01-01 00:00:00Z')")
+    assert _call(lake, "expire_snapshots('db.t', TIMESTAMP '1999-01-01')") == [(0,) * 6]
 
 
 def test_unknown_procedures_are_refused(lake: SparkSession, table: Table) -> None:

@@ -16,7 +16,7 @@ from icebergds.statements.text.reading import cursor_of
 
 def expire_snapshots(call: Call) -> Rows:
     done = table_of(call).expire_snapshots(
-        call.get("older_than"),
+        call.moment("older_than"),
         call.get("retain_last"),
         call.get("snapshot_ids"),
         clean_expired_metadata=call.get("clean_expired_metadata", False),
@@ -36,7 +36,7 @@ def expire_snapshots(call: Call) -> Rows:
 
 def remove_orphan_files(call: Call) -> Rows:
     done = table_of(call).remove_orphan_files(
-        call.get("older_than"),
+        call.moment("older_than"),
         call.get("location"),
         dry_run=call.get("dry_run", False),
         max_concurrent_deletes=call.get("max_concurrent_deletes"),

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from enum import Enum
 from typing import Any, TypeAlias
 
 from icebergds.statements.names.scope import NameScope
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class ArgumentType(Enum):
@@ -54,6 +57,16 @@ class Call:
     def get(self, parameter: str, default: Any = None) -> Any:
         """The value of an argument, or a default if it is not given or null."""
         return self.values.get(parameter, default)
+
+    def moment(self, parameter: str) -> datetime | int | None:
+        """The value of an argument of type TIMESTAMP: beyond the year 9999, its milliseconds."""
+        milliseconds: int | None = self.values.get(parameter)
+        if milliseconds is None:
+            return None
+        try:
+            return _EPOCH + timedelta(milliseconds=milliseconds)
+        except OverflowError:
+            return milliseconds
 
 
 Rows: TypeAlias = Iterable[Sequence[Any]]

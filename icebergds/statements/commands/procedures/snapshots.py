@@ -21,7 +21,7 @@ def rollback_to_timestamp(call: Call) -> Rows:
     table = table_of(call)
     previous = _current(table)
     with table.manage_snapshots() as manage:
-        manage.rollback_to_timestamp(call["timestamp"])
+        manage.rollback_to_timestamp(call.moment("timestamp"))
     return [(previous, _current(table))]
 
 
