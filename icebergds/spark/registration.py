@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from pyspark.errors import PySparkException
+
 from icebergds.catalog.config import (
     SessionCatalogs,
     catalog_properties,
@@ -80,7 +82,12 @@ def _warn_of_hidden(spark: SparkSession, catalogs: Mapping[str, Mapping[str, str
 
     It says that they are set, but not as what, where their names look secret.
     """
-    for key, *_ in spark.sql("SET").collect():
+    try:
+        settings = spark.sql("SET").collect()
+    except PySparkException as error:
+        _LOG.info("the session does not list its settings: %s", error)
+        return
+    for key, *_ in settings:
         name, _, rest = key.removeprefix(_CATALOG_PREFIX).partition(".")
         if not key.startswith(_CATALOG_PREFIX) or rest in catalogs.get(name, ()):
             continue
