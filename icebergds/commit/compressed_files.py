@@ -40,12 +40,8 @@ class CompressedFiles:
         return sum(part.count for part in self._parts)
 
     def __iter__(self) -> Iterator[DataFile]:
-        for files in self.parts():
-            yield from files
-
-    def parts(self) -> Iterator[Sequence[DataFile]]:
-        """The files in their order, a few at a time."""
-        return (part.files() for part in self._parts)
+        for part in self._parts:
+            yield from part.files()
 
     def filter(self, mask: Mask) -> CompressedFiles:
         """The files for which a mask is true."""

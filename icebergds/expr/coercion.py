@@ -30,7 +30,7 @@ _OWN_TYPES: dict[TypeId, tuple[type, ...]] = {
     TypeId.FIXED: (bytes,),
 }
 # Text that Spark reads as one date.
-_DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
+ONE_DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 
 
 def compares_own_types(expr: Expr, schema: Schema) -> bool:
@@ -70,5 +70,5 @@ def _is_own(field_type: IcebergType, literal: object) -> bool:
 
 
 def _is_date(field_type: IcebergType, literal: object) -> bool:
-    is_text = isinstance(literal, str) and bool(_DATE.fullmatch(literal))
+    is_text = isinstance(literal, str) and bool(ONE_DATE.fullmatch(literal))
     return field_type == DATE and is_text

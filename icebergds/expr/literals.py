@@ -166,8 +166,8 @@ _MAX_DOUBLE = math.nextafter(math.inf, 0.0)
 _HUGE = Fraction(10**80)
 
 _INTEGER = re.compile(r"[+-]?\d+", re.ASCII)
-_NUMBER = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?", re.ASCII | re.IGNORECASE)
-_NAMED_FLOAT = re.compile(r"nan|[+-]?inf(?:inity)?", re.ASCII | re.IGNORECASE)
+NUMBER = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?", re.ASCII | re.IGNORECASE)
+NAMED_FLOAT = re.compile(r"nan|[+-]?inf(?:inity)?", re.ASCII | re.IGNORECASE)
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.ASCII | re.IGNORECASE)
 _MOMENT = re.compile(
     r"(?P<date>[+-]?\d{4,9}-\d\d-\d\d)"
@@ -221,7 +221,7 @@ def _round_integer(literal: Any, bits: int) -> RoundedLiteral:
 
 
 def _round_decimal(literal: Any, field_type: DecimalType) -> RoundedLiteral:
-    number = _number(literal, _NUMBER, "a decimal")
+    number = _number(literal, NUMBER, "a decimal")
     if isinstance(number, float) and math.isfinite(number):
         number = Decimal(repr(number))
     limit = 10**field_type.precision - 1
@@ -259,9 +259,9 @@ def _fraction(number: int | float | Decimal) -> Fraction:
 
 
 def _round_float(literal: Any, *, single: bool) -> RoundedLiteral:
-    if isinstance(literal, str) and _NAMED_FLOAT.fullmatch(literal):
+    if isinstance(literal, str) and NAMED_FLOAT.fullmatch(literal):
         literal = float(literal)
-    number = _number(literal, _NUMBER, "a number")
+    number = _number(literal, NUMBER, "a number")
     if isinstance(number, Decimal):
         number = float(number)
     if isinstance(number, float) and math.isnan(number):

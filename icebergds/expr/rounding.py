@@ -7,6 +7,7 @@ import uuid
 from datetime import datetime
 from decimal import Decimal
 
+from icebergds.expr.coercion import ONE_DATE
 from icebergds.expr.literals import is_near_skipped
 from icebergds.expr.names import resolve
 from icebergds.expr.nodes import And, Expr, Not, Or, Predicate, conjuncts, disjuncts
@@ -37,7 +38,6 @@ _INTEGER_BITS = {INT: 32, LONG: 64}
 _TIMESTAMPS = (TIMESTAMP, TIMESTAMPTZ, TIMESTAMP_NS, TIMESTAMPTZ_NS)
 _WHOLE = re.compile(r"[+-]?\d{1,19}", re.ASCII)
 _NUMBER = re.compile(r"[+-]?\d+(?:\.\d+)?", re.ASCII)
-_DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 # Spark cuts further digits off.
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\d(?:[ T][\d:]+(?:\.\d{1,6})?(?:[^\d.:].*)?)?", re.ASCII)
 
@@ -108,7 +108,7 @@ def _is_plain(field_type: IcebergType, text: str) -> bool:
             limit = 2 ** (_INTEGER_BITS[field_type] - 1)
             return _WHOLE.fullmatch(text) is not None and -limit <= int(text) < limit
         case _ if field_type == DATE:
-            return _DATE.fullmatch(text) is not None
+            return ONE_DATE.fullmatch(text) is not None
         case _ if field_type in _TIMESTAMPS:
             return _MOMENT.fullmatch(text) is not None
         case _:

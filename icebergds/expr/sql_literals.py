@@ -10,7 +10,7 @@ from fractions import Fraction
 from typing import Any
 
 from icebergds.errors import InvalidFilterError
-from icebergds.expr.literals import parse_timestamp, to_single
+from icebergds.expr.literals import NAMED_FLOAT, NUMBER, parse_timestamp, to_single
 from icebergds.spec.values.dates import parse_date, parse_time
 from icebergds.spec.values.decimals import unscaled
 
@@ -64,7 +64,7 @@ def cast(value: Any, target: str, parameters: list[int]) -> Any:
     if target in ("FLOAT", "DOUBLE"):
         if isinstance(value, bool) or not isinstance(value, str | int | float | Decimal):
             raise ValueError(f"{value!r} is not a number")
-        if isinstance(value, str) and not (_NUMBER.fullmatch(value) or _NAMED.fullmatch(value)):
+        if isinstance(value, str) and not (NUMBER.fullmatch(value) or NAMED_FLOAT.fullmatch(value)):
             raise ValueError(f"{value!r} is not a number")
         return _single(value) if target == "FLOAT" else float(value)
     if target == "DECIMAL":
@@ -90,8 +90,6 @@ def cast(value: Any, target: str, parameters: list[int]) -> Any:
 
 
 _WHOLE = re.compile(r"[+-]?\d+", re.ASCII)
-_NUMBER = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
-_NAMED = re.compile(r"nan|[+-]?inf(?:inity)?", re.ASCII | re.IGNORECASE)
 # Halfway from the greatest single to the next power of two.
 _INFINITE_SINGLE = (2 - 2**-24) * 2.0**127
 _INTEGER_BITS = {"TINYINT": 8, "SMALLINT": 16, "INT": 32, "BIGINT": 64}
@@ -145,7 +143,7 @@ def _unescape(body: str, quote: str, text: str) -> str:
 def _decimal(value: Any) -> Decimal:
     if isinstance(value, bool) or not isinstance(value, str | int | float | Decimal):
         raise ValueError(f"{value!r} is not a number")
-    if isinstance(value, str) and not _NUMBER.fullmatch(value):
+    if isinstance(value, str) and not NUMBER.fullmatch(value):
         raise ValueError(f"{value!r} is not a number")
     return Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
 
