@@ -1,33 +1,40 @@
 """Leaves out the deleted rows of files that Spark's own reader reads.
 
-Each file's deleted positions are a bitmap, as an array of 64-bit words. A broadcast join finds a
-row's bitmap by its file and looks at the bit of its position. As an anti join it keeps Spark's
-estimate of the size, and conditions and columns are pushed beneath it.
+Each file's deleted positions are a bitmap, as an array of 64-bit words. A filter finds a row's
+bitmap by its file and looks at the bit of its position. It has the bitmaps from a sub-query, so
+that it has no join: Spark's estimate of the size and the ids of columns stay, and conditions and
+columns are pushed to the files. Spark merges conditions into one filter behind those that stood
+before, and evaluates them in this order, so that none fails for a deleted row.
+
+Bitmaps that are too large to be sent with every task, or of too many files, are broadcast, and an
+anti join leaves rows out; conditions are then evaluated beneath it.
 """
 
 from __future__ import annotations
 
 import re
+import zlib
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession, functions as f
+from pyspark.sql import Column, DataFrame, SparkSession, functions as f
 
 from icebergds.formats.deletes.positions import PositionSet
 from icebergds.scan.plan.native_columns import NATIVE_PREFIX
 
 _BITS = 64
+_SLOTS = f"{NATIVE_PREFIX}slots"
 _PATH = f"{NATIVE_PREFIX}path"
 _KEY = f"{NATIVE_PREFIX}key"
 _WORDS = f"{NATIVE_PREFIX}words"
-_IS_DELETED = (
-    f"getbit(get({_WORDS}, int(shiftright(_metadata.row_index, 6))), "
-    f"int(_metadata.row_index & {_BITS - 1})) = 1"
-)
+# Every task gets its own copy.
+_MOST_BYTES_OF_FILTER = 32 << 20
+# Of 8 bytes each.
+_MOST_SLOTS = 1 << 20
 # Of more files of one size, the join would look at the bitmaps of all for each row.
 _MOST_OF_ONE_SIZE = 4
 _LISTED_FILE = re.compile(r"path=([^;]*); isDirectory=false; length=(\d+);")
@@ -42,18 +49,79 @@ def without_deleted(
     """Rows of Parquet files, read by Spark, without those at deleted positions.
 
     Args:
-        deleted: the positions by the names that Spark has for the files.
+        deleted: the positions by the names that Spark has for the files, of all of them.
         sizes: in bytes, those that Spark has for the files, by the same names; None if unknown.
     """
+    words = {name: _words(positions) for name, positions in deleted.items()}
+    if sum(each.nbytes for each in words.values()) <= _MOST_BYTES_OF_FILTER:
+        # A number is found faster than a path.
+        numbers = [] if sizes is None else [sizes[name] for name in words]
+        is_by_size = len(set(numbers)) == len(words)
+        keys = numbers if is_by_size else [zlib.crc32(name.encode()) for name in words]
+        slots = _slot_count(keys)
+        if slots is not None:
+            key = f.col("_metadata.file_size") if is_by_size else _checksum_of_path()
+            return rows.where(_is_live(spark, list(words.values()), keys, slots, key))
+    return _anti_joined(spark, rows, words, sizes)
+
+
+def _slot_count(keys: Sequence[int]) -> int | None:
+    """A number whose remainders tell the keys apart; None if no small one does."""
+    numbers = np.array(keys, np.int64)
+    count = len(keys)
+    while count <= _MOST_SLOTS:
+        if len(np.unique(numbers % count)) == len(numbers):
+            return count
+        count += 1 + count // 32
+    return None
+
+
+def _checksum_of_path() -> Column:
+    return f.crc32(f.col("_metadata.file_path").cast("binary"))
+
+
+def _is_live(
+    spark: SparkSession,
+    words: Sequence[npt.NDArray[np.int64]],
+    keys: Sequence[int],
+    slots: int,
+    key: Column,
+) -> Column:
+    """Whether the bit of a row is not set.
+
+    Args:
+        words: the bitmap of each file.
+        keys: a number of each file, in the same order, whose remainder is the slot of its bitmap.
+        slots: the divisor.
+        key: the number of a row's file.
+    """
+    bitmaps: list[npt.NDArray[np.int64] | None] = [None] * slots
+    for number, each in zip(keys, words, strict=True):
+        bitmaps[number % slots] = each
+    table = pa.table({_SLOTS: pa.array([bitmaps], pa.list_(pa.list_(pa.int64())))})
+    at = f.lit(0) if slots == 1 else (key % slots).cast("int")
+    bitmap = f.get(spark.createDataFrame(table).scalar(), at)
+    position = f.col("_metadata.row_index")
+    word = f.get(bitmap, f.shiftright(position, 6).cast("int"))
+    bit = f.getbit(word, position.bitwiseAND(f.lit(_BITS - 1)).cast("int"))
+    # There are no words behind the last deleted position.
+    return f.coalesce(bit, f.lit(0).cast("byte")) == f.lit(0)
+
+
+def _anti_joined(
+    spark: SparkSession,
+    rows: DataFrame,
+    words: Mapping[str, npt.NDArray[np.int64]],
+    sizes: Mapping[str, int] | None,
+) -> DataFrame:
     table = pa.table(
         {
-            _PATH: pa.array(deleted, pa.string()),
-            _WORDS: pa.array(map(_words, deleted.values()), pa.list_(pa.int64())),
+            _PATH: pa.array(words, pa.string()),
+            _WORDS: pa.array(list(words.values()), pa.list_(pa.int64())),
         }
     )
-    # A number is found faster than a path.
     if sizes is not None and max(Counter(sizes.values()).values()) <= _MOST_OF_ONE_SIZE:
-        keys = pa.array([sizes[name] for name in deleted], pa.int64())
+        keys = pa.array([sizes[name] for name in words], pa.int64())
         bitmaps = spark.createDataFrame(table.append_column(_KEY, keys))
         has_key = f.col("_metadata.file_size") == f.col(_KEY)
     else:
@@ -62,7 +130,11 @@ def without_deleted(
     # Paths are compared last, and so that they do not become a key of the join, too.
     path, expected = f.col("_metadata.file_path"), f.col(_PATH)
     has_path = f.startswith(path, expected) & f.startswith(expected, path)
-    condition = has_key & f.expr(_IS_DELETED) & has_path
+    is_deleted = (
+        f"getbit(get({_WORDS}, int(shiftright(_metadata.row_index, 6))), "
+        f"int(_metadata.row_index & {_BITS - 1})) = 1"
+    )
+    condition = has_key & f.expr(is_deleted) & has_path
     return rows.join(f.broadcast(bitmaps), condition, "left_anti")
 
 

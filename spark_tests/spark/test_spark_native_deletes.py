@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame, SparkSession, functions as f
 from spark_reads import session_conf
 
 from icebergds import load_table
+from icebergds.spark import native_deletes
 from icebergds.spec.schema import Schema
 from icebergds.spec.types import LONG, STRING, NestedField
 from icebergds.testing.tables import TableBuilder
@@ -67,23 +68,32 @@ _deletes = st.lists(
 
 
 @examples(40, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(deleted=_deletes, version=st.sampled_from((2, 3)), low=st.integers(0, 4 * _ROWS))
+@given(
+    deleted=_deletes,
+    version=st.sampled_from((2, 3)),
+    low=st.integers(0, 4 * _ROWS),
+    is_large=st.booleans(),
+)
 def test_rows_are_those_that_are_not_deleted(
     front: SparkSession,
     tmp_path_factory: pytest.TempPathFactory,
     deleted: list[list[int]],
     version: int,
     low: int,
+    is_large: bool,
 ) -> None:
     builder = _table(tmp_path_factory.mktemp("t"), deleted, version)
-    df = front.read.format("icebergpy").load(str(builder.location))
-    expected = _live(deleted)
-    assert _ids(df) == expected
-    assert _is_native(df)
-    assert _ids(df.where(f.col("id") >= low)) == [row for row in expected if row >= low]
-    nulls = [row for row in expected if row % _ROWS % 5 == 0]
-    assert _ids(df.where("name is null").select("id")) == nulls
-    assert df.groupBy().count().first()[0] == len(expected)
+    with pytest.MonkeyPatch.context() as patch:
+        if is_large:
+            patch.setattr(native_deletes, "_MOST_BYTES_OF_FILTER", -1)
+        df = front.read.format("icebergpy").load(str(builder.location))
+        expected = _live(deleted)
+        assert _ids(df) == expected
+        assert _is_native(df)
+        assert _ids(df.where(f.col("id") >= low)) == [row for row in expected if row >= low]
+        nulls = [row for row in expected if row % _ROWS % 5 == 0]
+        assert _ids(df.where("name is null").select("id")) == nulls
+        assert df.groupBy().count().first()[0] == len(expected)
 
 
 @pytest.mark.parametrize("version", [2, 3])
@@ -93,7 +103,7 @@ def test_the_size_is_that_of_the_files(front: SparkSession, tmp_path: Path, vers
     df = front.read.format("icebergpy").load(str(builder.location))
     other = front.range(1000)
     plan = other.join(df, "id")._jdf.queryExecution().executedPlan().toString()
-    assert plan.count("BroadcastHashJoin") == 2
+    assert plan.count("BroadcastHashJoin") == 1
     assert df._jdf.queryExecution().optimizedPlan().stats().sizeInBytes() < 1 << 20
 
 
@@ -123,12 +133,38 @@ def test_a_column_named_like_a_metadata_column_of_spark(
     assert [tuple(row) for row in df.collect()] == [(2, 2)]
 
 
-def test_without_broadcasts_of_small_tables(front: SparkSession, tmp_path: Path) -> None:
+def test_large_bitmaps_are_broadcast_in_any_session(
+    front: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(native_deletes, "_MOST_BYTES_OF_FILTER", 0)
     builder = _table(tmp_path / "t", [[3], [4]], 3)
     with session_conf(front, "spark.sql.autoBroadcastJoinThreshold", "-1"):
         df = front.read.format("icebergpy").load(str(builder.location))
         assert _ids(df) == _live([[3], [4]])
         assert "BroadcastHashJoin" in df._jdf.queryExecution().executedPlan().toString()
+
+
+@pytest.mark.parametrize("codegen", ["true", "false"])
+@pytest.mark.parametrize("condition", ["cast(text as int) > 1", "id > 0 and 6 / (id - 3) > 0"])
+def test_conditions_are_not_evaluated_for_deleted_rows(
+    front: SparkSession, tmp_path: Path, condition: str, codegen: str
+) -> None:
+    """As a row may be deleted because a condition fails for it."""
+    columns = (NestedField(1, "id", LONG), NestedField(2, "text", STRING))
+    builder = TableBuilder(tmp_path / "t", Schema(columns), format_version=3)
+    rows = [(1, "1"), (2, "2"), (3, "x"), (4, "4")]
+    file, other = builder.data_file(rows), builder.data_file([(5, "5")])
+    builder.commit(file, other)
+    builder.commit(*builder.deletion_vectors([(file, [2])]))
+    with session_conf(front, "spark.sql.codegen.wholeStage", codegen):
+        df = front.read.format("icebergpy").load(str(builder.location))
+        live = front.createDataFrame([row for row in [*rows, (5, "5")] if row[0] != 3], df.schema)
+        assert _is_native(df)
+        expected = _ids(live.where(condition))
+        assert _ids(df.where(condition)) == expected
+        assert _ids(df.toDF("id", "text").distinct().where(condition)) == expected
+        same = df.alias("a").join(live.alias("b"), f.expr("cast(a.text as int) = b.id"))
+        assert sorted(row[0] for row in same.select("a.id").collect()) == [1, 2, 4, 5]
 
 
 @pytest.mark.parametrize("count", [2, 6])
