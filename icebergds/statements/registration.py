@@ -5,7 +5,7 @@ from __future__ import annotations
 from pyspark.sql import SparkSession
 
 from icebergds.spark.registration import register as register_format
-from icebergds.statements.take_over import give_back_sql, take_over_sql
+from icebergds.statements.taken_over import give_back_sql
 
 
 def register(
@@ -57,6 +57,9 @@ def register(
         writer=writer,
     )
     if sql:
+        # Sessions without it start sooner.
+        from icebergds.statements.take_over import take_over_sql
+
         take_over_sql(spark)
     else:
         give_back_sql(spark)

@@ -13,11 +13,9 @@ from pyspark.sql import DataFrame, SparkSession
 
 from icebergds.errors import InvalidStatementError
 from icebergds.expr.sql_tokens import sql_tokens
+from icebergds.statements.taken_over import OWN_SQL
 from icebergds.statements.text.cursor import Cursor, Span
 from icebergds.statements.user_text import Piece, Splicing
-
-OWN = "_icebergds_spark_sql"
-"""Spark's own method `sql` of a session whose method is ours."""
 
 _FRAME = "icebergds_{}"
 
@@ -61,7 +59,7 @@ def spliced_pieces(part: Cursor, replacements: Sequence[Replacement]) -> list[Pi
 
 def spark_sql(spark: SparkSession, text: str, arguments: Arguments) -> DataFrame:
     """Runs a text as Spark's own `sql` does."""
-    sql = getattr(spark, OWN, None) or spark.sql
+    sql = getattr(spark, OWN_SQL, None) or spark.sql
     given = () if arguments.parameters is None else (arguments.parameters,)
     found: DataFrame = sql(text, *given, **(arguments.named or {}))
     return found

@@ -15,14 +15,12 @@ from icebergds.statements.names.audits import AUDITED_BRANCH
 from icebergds.statements.names.scope import NameScope
 from icebergds.statements.queries.temporary_views import temporary_view
 from icebergds.statements.run import sql as run
-from icebergds.statements.spark_sql import OWN
-
-_OWN_TABLE = "_icebergds_spark_table"
+from icebergds.statements.taken_over import OWN_SQL, OWN_TABLE
 
 
 def take_over_sql(spark: SparkSession) -> None:
     """Makes `spark.sql` and `spark.table` of this object of a session ours."""
-    if getattr(spark, OWN, None) is not None:
+    if getattr(spark, OWN_SQL, None) is not None:
         return
     own_sql: Any = spark.sql
     own_table: Any = spark.table
@@ -49,20 +47,10 @@ def take_over_sql(spark: SparkSession) -> None:
                 pass
         return run(spark, f"TABLE {in_backticks((name.catalog, *name.parts))}")
 
-    _set(spark, OWN, own_sql)
-    _set(spark, _OWN_TABLE, own_table)
+    _set(spark, OWN_SQL, own_sql)
+    _set(spark, OWN_TABLE, own_table)
     _set(spark, "sql", sql)
     _set(spark, "table", table)
-
-
-def give_back_sql(spark: SparkSession) -> None:
-    """Undoes `take_over_sql`."""
-    if getattr(spark, OWN, None) is None:
-        return
-    _set(spark, "sql", getattr(spark, OWN))
-    _set(spark, "table", getattr(spark, _OWN_TABLE))
-    delattr(spark, OWN)
-    delattr(spark, _OWN_TABLE)
 
 
 def _set(spark: SparkSession, name: str, value: Any) -> None:
