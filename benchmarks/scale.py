@@ -1,4 +1,4 @@
-"""Times planning and commits of tables with more and more files.
+"""Times planning, commits and the table `files` of tables with more and more files.
 
     python benchmarks/scale.py [DIRECTORY] [--files 100000 1000000 10000000]
 
@@ -18,6 +18,7 @@ from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from maintenance_manifests import FIRST_DAY, create_table
 from peak_memory import peak_megabytes
 
@@ -80,6 +81,19 @@ def _delete(table: Table) -> None:
     table.delete(_day(day))
 
 
+def _files(table: Table) -> None:
+    """Rows and bytes of all files, from the metadata table `files`."""
+    found = table.inspect.files(columns=["record_count", "file_size_in_bytes"])
+    assert pc.sum(found.column("record_count")).as_py() >= found.num_rows >= _PER_DAY
+
+
+def _files_of_a_day(table: Table) -> None:
+    """Their paths, from the metadata table `files`."""
+    day = date(1970, 1, 1) + timedelta(FIRST_DAY + 5)
+    found = table.inspect.files(filter=f"partition.ts_day = DATE '{day}'", columns=["file_path"])
+    assert found.num_rows == _PER_DAY
+
+
 def _day(number: int) -> str:
     first = date(1970, 1, 1) + timedelta(FIRST_DAY + number)
     return f"ts >= timestamp'{first} 00:00:00' and ts < timestamp'{first + timedelta(1)} 00:00:00'"
@@ -89,6 +103,8 @@ _STEPS: dict[str, Callable[[Table], None]] = {
     "plan a day": _plan,
     "append a row": _append,
     "delete a day": _delete,
+    "files": _files,
+    "files of a day": _files_of_a_day,
 }
 
 

@@ -52,6 +52,52 @@ def test_rows_of_views_are_those_of_views_of_plain_copies(
         assert found == expected, f"{query}, where 0 is {definition}"
 
 
+_OF_STRUCTS = [
+    *("s.a", "t.s.a", "t.s.b.c", "s.b.d", "`s`.`B`", "s", "s['a']", "(s).b.c", "s.b.added"),
+    *(
+        "s IS NULL",
+        "s.b IS NULL",
+        "s.b.c = 1",
+        "get(s.many, 0).x",
+        "s.many.x",
+        "struct(s.b.c, s.a)",
+    ),
+    *("named_struct('s', 1).s", "transform(s.many, s -> s.x)", "to_json(s)", "a", "b.c"),
+    "(SELECT max(s.c) FROM (SELECT t.s.b AS s))",
+]
+
+
+@pytest.mark.parametrize("file_format", ["parquet", "avro"])
+def test_fields_of_structs_are_those_of_plain_copies(
+    lake: SparkSession, rng: random.Random, file_format: str
+) -> None:
+    lake.sql(
+        "CREATE TABLE lake.db.t (a int, b struct<c: int>, s struct<a: int, "
+        "b: struct<c: int, d: string>, many: array<struct<x: int, y: int>>>) "
+        f"TBLPROPERTIES ('write.format.default' = '{file_format}')"
+    )
+    lake.sql(
+        "INSERT INTO lake.db.t VALUES (1, null, null), "
+        "(2, named_struct('c', 3), named_struct('a', 1, 'b', null, 'many', array())), "
+        "(3, null, named_struct('a', null, 'b', named_struct('c', 1, 'd', 'x'), "
+        "'many', array(named_struct('x', 5, 'y', 6), null)))"
+    )
+    lake.sql("ALTER TABLE lake.db.t ADD COLUMN s.b.added int")
+    lake.sql(
+        "INSERT INTO lake.db.t SELECT a + 3, b, named_struct('a', 9, "
+        "'b', named_struct('c', 7, 'd', 'y', 'added', 8), 'many', s.many) FROM lake.db.t"
+    )
+    rows = load_catalog("lake").load_table("db.t").scan().to_arrow()
+    lake.createDataFrame(rows).createTempView(_COPIES[0])
+    for _ in range(rounds("ICEBERGDS_QUERIES", pull=12, nightly=100)):
+        items = enumerate(rng.sample(_OF_STRUCTS, rng.randrange(1, 4)))
+        where = rng.choice(["", "WHERE s.a > 0", "WHERE t.s.b.c = 7", "WHERE s IS NOT NULL"])
+        query = f"SELECT {', '.join(f'{item} AS x{at}' for at, item in items)} FROM {{}} t {where}"
+        expected = sorted(map(str, lake.sql(query.format(_COPIES[0])).collect()))
+        found = sorted(map(str, lake.sql(query.format("lake.db.t")).collect()))
+        assert found == expected, query
+
+
 def _fill(lake: SparkSession, rng: random.Random) -> None:
     """Tables of several files each, with deletes, and plain copies of their rows."""
     catalog = load_catalog("lake")

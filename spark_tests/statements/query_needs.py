@@ -5,7 +5,7 @@ from __future__ import annotations
 from icebergds import Table
 from icebergds.expr.sql_text import sql_text
 from icebergds.expr.sql_tokens import sql_tokens
-from icebergds.operations.conditions import default_setting
+from icebergds.operations.conditions import Setting, default_setting
 from icebergds.operations.read.options import ReadOptions
 from icebergds.statements.names.scope import CatalogName
 from icebergds.statements.names.tables import NamedTable
@@ -16,7 +16,12 @@ from icebergds.statements.queries.relations import Relation
 from icebergds.statements.text.cursor import Cursor
 
 
-def needed_of(table: Table, query: str, of_view: ViewNeeded | None = None) -> list[Needed]:
+def needed_of(
+    table: Table,
+    query: str,
+    of_view: ViewNeeded | None = None,
+    setting: Setting = default_setting,
+) -> list[Needed]:
     """What the query needs of each place where it names the table.
 
     Args:
@@ -36,7 +41,7 @@ def needed_of(table: Table, query: str, of_view: ViewNeeded | None = None) -> li
         for reference in find_references(cursor)
         if reference.name[0] == "lake"
     ]
-    return prune(cursor, relations, default_setting, "UTC", of_view)
+    return prune(cursor, relations, setting, "UTC", of_view)
 
 
 def conditions_of(table: Table, query: str, of_view: ViewNeeded | None = None) -> list[str]:

@@ -138,7 +138,17 @@ def test_sub_queries_have_conditions_of_their_own(table: Table) -> None:
         ("SELECT * FROM {t}", None),
         ("SELECT t.* FROM {t}", None),
         ("SELECT struct(*) FROM {t}", None),
-        ("SELECT s.y FROM {t}", ["s"]),
+        ("SELECT s.y FROM {t}", ["s.y"]),
+        ("SELECT t.`s`.Y, lake.db.t.s.v FROM {t} WHERE s.y > 1", ["v", "s.y", "s.v"]),
+        ("SELECT s.y, s FROM {t}", ["s"]),
+        ("SELECT s.y, s.* FROM {t}", None),
+        ("SELECT s.y, s['v'] FROM {t}", ["s"]),
+        ("SELECT s.y, (s).v FROM {t}", ["v", "s"]),
+        ("SELECT s.y.z, s.y FROM {t}", ["s.y"]),
+        ("SELECT s.nothing FROM {t}", ["s"]),
+        ("SELECT s.y, s.nothing FROM {t}", ["s"]),
+        ("SELECT s.id, s.y FROM {t}, other s", ["id", "s"]),
+        ("WITH s AS (SELECT 1 AS y) SELECT s.y FROM {t}, s", ["s"]),
         ("SELECT id FROM (SELECT * FROM {t})", None),
         ("SELECT id FROM {t} NATURAL JOIN other", None),
         ("SELECT id FROM {t} AS t(id, b, c, d)", None),
@@ -155,7 +165,16 @@ def test_sub_queries_have_conditions_of_their_own(table: Table) -> None:
 def test_columns_that_the_query_may_need_are_read(
     table: Table, query: str, columns: list[str] | None
 ) -> None:
-    assert [each.columns for each in needed_of(table, query.format(t=T))] == [columns]
+    [needed] = needed_of(table, query.format(t=T))
+    found = needed.columns
+    assert (None if found is None else [".".join(path) for path in found]) == columns
+
+
+def test_a_text_that_settings_change_may_need_whole_structs(table: Table) -> None:
+    settings = {"spark.sql.ansi.doubleQuotedIdentifiers": "true"}
+    query = 'SELECT s.y, "s" FROM lake.db.t'
+    [needed] = needed_of(table, query, setting=settings.get)
+    assert needed.columns == [("s",)]
 
 
 @pytest.mark.parametrize(
@@ -173,7 +192,7 @@ def test_all_columns_beside_metadata_columns_are_written_out(
     [needed] = needed_of(table, text)
     assert [(star.span.of(text), star.text) for star in needed.stars] == stars
     assert needed.columns is not None
-    assert list(needed.columns[:4]) == ["id", "v", "name", "s"]
+    assert list(needed.columns[:4]) == [("id",), ("v",), ("name",), ("s",)]
 
 
 @pytest.mark.parametrize(

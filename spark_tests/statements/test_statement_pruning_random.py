@@ -98,7 +98,7 @@ def _left(rows: pa.Table, needed: Needed) -> pa.Table:
     # Ids of columns count from 1.
     mask = filter_mask(needed.condition, batch, lambda field_id: batch.column(field_id - 1))
     left = pa.Table.from_batches([batch.filter(mask)])
-    return left if needed.columns is None else left.select(list(needed.columns))
+    return left if needed.columns is None else left.select([name for (name,) in needed.columns])
 
 
 def _run(database: duckdb.DuckDBPyConnection, query: str) -> Counter[tuple[object, ...]]:

@@ -46,13 +46,14 @@ def chosen_rows(
     state: TableState,
     options: ReadOptions,
     condition: Expr,
-    columns: Sequence[str] | None,
+    columns: Sequence[tuple[str, ...]] | None,
 ) -> DataFrame:
     """At least the rows of a table that meet a condition, planned now.
 
     Args:
         condition: bound to the schema that is read.
-        columns: names of columns, metadata columns among them; None for all of the table's.
+        columns: names of columns and of fields, by their parts, metadata columns among them; None
+            for all of the table's columns.
 
     Raises:
         InvalidFilterError, InvalidOptionError: the options do not fit the table.
@@ -70,7 +71,7 @@ def chosen_rows_summary(
     state: TableState,
     options: ReadOptions,
     condition: Expr,
-    columns: Sequence[str] | None,
+    columns: Sequence[tuple[str, ...]] | None,
 ) -> ScanSummary:
     """What `chosen_rows` reads and skips; `options` are not those of changes."""
     scan = _planned(state, options, condition, columns, for_native=True)
@@ -82,14 +83,10 @@ def _planned(
     state: TableState,
     options: ReadOptions,
     condition: Expr,
-    columns: Sequence[str] | None,
+    columns: Sequence[tuple[str, ...]] | None,
     *,
     for_native: bool,
 ) -> PlannedScan:
     schema = schema_of_read(state, options)
-    read = (
-        schema
-        if columns is None
-        else project_columns(state.metadata, schema, [(name,) for name in columns])
-    )
+    read = schema if columns is None else project_columns(state.metadata, schema, columns)
     return plan_scan(state, options, for_native=for_native, rechecked=condition, columns=read)

@@ -14,6 +14,7 @@ from icebergds.expr.nodes import TRUE
 from icebergds.spark.frames.chosen_rows import chosen_rows, query_options
 from icebergds.statements.names.scope import CatalogName
 from icebergds.statements.names.tables import NamedTable
+from icebergds.statements.queries.needed import ColumnPath
 
 _CACHED = "_icebergds_cached_tables"
 
@@ -27,7 +28,7 @@ class _Cached:
 
 
 def cached_rows(
-    spark: SparkSession, source: NamedTable, columns: Sequence[str] | None
+    spark: SparkSession, source: NamedTable, columns: Sequence[ColumnPath] | None
 ) -> DataFrame | None:
     """The cached rows of a table; None if there are none, or of another state.
 
@@ -39,9 +40,10 @@ def cached_rows(
         return None
     if columns is None:
         return cached.frame
-    if not set(columns) <= set(cached.frame.columns):
+    names = list(dict.fromkeys(name for name, *_ in columns))
+    if not set(names) <= set(cached.frame.columns):
         return None
-    return cached.frame.select(*(in_backticks([name]) for name in columns))
+    return cached.frame.select(*(in_backticks([name]) for name in names))
 
 
 def cache_rows(

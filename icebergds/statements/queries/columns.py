@@ -1,13 +1,15 @@
-"""Finds the columns that a query can need of a table."""
+"""Finds the columns that a query can need of a table, and the fields of structs."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from icebergds.expr.sql_tokens import Token
 from icebergds.spec.schema import Schema
-from icebergds.spec.types import NestedField
+from icebergds.spec.types import NestedField, StructType
 from icebergds.statements.queries.joins import relations_of
+from icebergds.statements.queries.needed import ColumnPath
 from icebergds.statements.text.cursor import Cursor
 
 # A class of sqlglot's tree.
@@ -36,24 +38,63 @@ def named_columns(
     further: Sequence[NestedField],
     *,
     takes_all: bool,
-) -> Sequence[str] | None:
+    query: Cursor | None = None,
+) -> Sequence[ColumnPath] | None:
     """The columns that a query can need; None for all of the table's and no others.
 
     Args:
         words: of the query.
         further: the table's metadata columns.
         takes_all: whether it may need columns that it does not name.
+        query: its text, if fields of structs can be told by it.
     """
     own = [field.name for field in schema.fields]
     known = {name.lower() for name in own}
     metadata_columns = [
-        field.name for field in further if field.name in words and field.name not in known
+        (field.name,) for field in further if field.name in words and field.name not in known
     ]
     if takes_all:
-        return [*own, *metadata_columns] if metadata_columns else None
-    wanted = [name for name in own if name.lower() in words] + metadata_columns
+        return [*((name,) for name in own), *metadata_columns] if metadata_columns else None
+    wanted = [
+        path
+        for field in schema.fields
+        if field.name.lower() in words
+        for path in ([(field.name,)] if query is None else _named_fields(query, field))
+    ]
     # A row has at least one column.
-    return wanted or own[:1]
+    return wanted + metadata_columns or [(own[0],)]
+
+
+def _named_fields(query: Cursor, column: NestedField) -> list[ColumnPath]:
+    """The fields of a struct that a query names; the column where it may need the whole of it."""
+    whole = (column.name,)
+    if not isinstance(column.field_type, StructType):
+        return [whole]
+    tokens = query.tokens[query.at : query.end]
+    name = column.name.lower()
+    found = dict.fromkeys(
+        _path_at(tokens, at, column)
+        for at, token in enumerate(tokens)
+        if token.is_identifier and token.identifier.lower() == name
+    )
+    within = [path for path in found if not any(path[:n] in found for n in range(1, len(path)))]
+    return within or [whole]
+
+
+def _path_at(tokens: Sequence[Token], at: int, column: NestedField) -> ColumnPath:
+    """The field that a name leads to by way of structs."""
+    path, field_type = [column.name], column.field_type
+    while isinstance(field_type, StructType):
+        ahead = tokens[at + 1 : at + 3]
+        if len(ahead) < 2 or not ahead[0].is_sign(".") or not ahead[1].is_identifier:
+            break
+        name = ahead[1].identifier.lower()
+        fields = [field for field in field_type.fields if field.name.lower() == name]
+        if len(fields) != 1:
+            break
+        path.append(fields[0].name)
+        field_type, at = fields[0].field_type, at + 2
+    return tuple(path)
 
 
 def _stars(select: _Node) -> Sequence[_Node]:

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from icebergds.expr.nodes import TRUE, Expr
 from icebergds.spec.schema import Schema
 from icebergds.statements.queries.stars import StarOfColumns
+
+ColumnPath: TypeAlias = tuple[str, ...]
+"""The names that lead to a column, or to a field within structs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,12 +20,12 @@ class Needed:
 
     Attributes:
         condition: bound; rows for which it is not true change no result.
-        columns: names of columns; None for all.
+        columns: columns, and fields of those of which no more is needed; None for all.
         stars: those of the query that must be written as columns, as others are read, too.
     """
 
     condition: Expr = TRUE
-    columns: Sequence[str] | None = None
+    columns: Sequence[ColumnPath] | None = None
     stars: Sequence[StarOfColumns] = ()
 
 

@@ -56,10 +56,10 @@ def prune(
     if setting(_REGEX_NAMES) == "true" and "`" in query.written:
         return [Needed() for _ in relations]
     tree, outline = _parsed(query, relations)
+    has_same_text = not is_read_by_setting(query.written, setting)
     said = _Said()
     if tree is not None and outline is not None:
         analysis = QueryAnalysis(relations, tree, outline, setting, time_zone, datetime.now(UTC))
-        has_same_text = not is_read_by_setting(query.written, setting)
         try:
             said = _said(tree, analysis, needed, has_same_text=has_same_text)
         except RecursionError:
@@ -74,6 +74,7 @@ def prune(
             conditions.get(at, TRUE),
             partial(stars_of_columns, query, tree),
             is_explicit=at in said.explicit and not is_turned,
+            query=query if has_same_text else None,
         )
         for at, relation in enumerate(relations)
     ]
@@ -133,6 +134,7 @@ def _needed(
     stars_of: Callable[[Sequence[str]], Sequence[StarOfColumns]],
     *,
     is_explicit: bool,
+    query: Cursor | None,
 ) -> Needed:
     source = relation.source
     if relation.schema is None:
@@ -144,6 +146,7 @@ def _needed(
         relation.schema,
         () if source.metadata_table is not None else metadata_columns(source.table.metadata),
         takes_all=not is_explicit,
+        query=query,
     )
     own = [field.name for field in relation.schema.fields]
     if is_explicit or columns is None:
@@ -151,7 +154,7 @@ def _needed(
     # A star would stand for metadata columns, too, which are read beside all others.
     stars = stars_of(own)
     if not stars:
-        names = ", ".join(name for name in columns if name not in own)
+        names = ", ".join(name for name, *_ in columns if name not in own)
         raise InvalidStatementError(
             f"table {relation.name}: {names} cannot be read beside * here; list the columns"
         )

@@ -49,7 +49,7 @@ def run_query(
     try:
         return spliced_sql(scope.spark, query.statement, query.span, replacements, arguments)
     except AnalysisException as error:
-        if not (error.getCondition() or "").startswith("UNRESOLVED_COLUMN"):
+        if not (error.getCondition() or "").startswith(("UNRESOLVED_COLUMN", "FIELD_NOT_FOUND")):
             raise
     # Spark suggests similar columns among those of the scans, which are those that the query names.
     replacements = replace_tables(scope, query, arguments, all_columns=True, needed=needed)

@@ -189,7 +189,7 @@ def _needed_options(relation: Relation, needed: Needed) -> dict[str, str]:
     assert relation.schema is not None, "it is read by its schema"
     options: dict[str, str] = {}
     if needed.columns is not None:
-        options["columns"] = ", ".join(quote_name((name,)) for name in needed.columns)
+        options["columns"] = ", ".join(map(quote_name, needed.columns))
     condition = relaxed(needed.condition)
     if condition != TRUE:
         options["filter"] = sql_text(condition, relation.schema)
