@@ -58,23 +58,29 @@ def read_dataframe(spark: SparkSession, state: TableState, options: ReadOptions)
 
 
 def scan_dataframe(
-    spark: SparkSession, scan: PlannedScan, *, by_position: bool = False
+    spark: SparkSession, scan: PlannedScan, *, by_position: bool = False, as_one: bool = False
 ) -> DataFrame:
     """Returns a planned scan as a DataFrame; nothing is planned again.
 
     Args:
         by_position: the names of columns and their metadata do not matter.
+        as_one: no union, as for `scan_by_reader`.
     """
-    frame, _ = scan_by_reader(spark, scan, by_position=by_position)
+    frame, _ = scan_by_reader(spark, scan, by_position=by_position, as_one=as_one)
     return frame
 
 
 def scan_by_reader(
-    spark: SparkSession, scan: PlannedScan, *, by_position: bool = False
+    spark: SparkSession, scan: PlannedScan, *, by_position: bool = False, as_one: bool = False
 ) -> tuple[DataFrame, Sequence[PlannedFile]]:
     """A planned scan as a DataFrame, and the files of it that Spark's own reader reads.
 
     These are all files that it may read, if the scan was planned for it.
+
+    Args:
+        by_position: the names of columns and their metadata do not matter.
+        as_one: read all files by one reader. A union otherwise has those that are read alike as its
+            sides, and Spark fails for correlated sub-queries among the columns of a union.
     """
     frame, files = None, scan.files
     if not files:
@@ -83,7 +89,7 @@ def scan_by_reader(
     rule = native_rule_of(scan) if scan.for_native else None
     if rule is not None:
         possible, others = rule.split(files)
-        frame, native, unread = _native_frame(spark, scan, rule, possible, by_position)
+        frame, native, unread = _native_frame(spark, scan, rule, possible, by_position, as_one)
         _LOG.info(
             "table %s: Spark's own reader reads %d of %d files%s",
             scan.state.name,
@@ -94,7 +100,10 @@ def scan_by_reader(
         others += unread
         if frame is not None and not others:
             return frame, native
-        files = tuple(others)
+        if as_one:
+            frame = None
+        else:
+            files = tuple(others)
     plan = replace(scan.plan, row_filter=and_(scan.plan.row_filter, scan.rechecked))
     ours = planned_dataframe(spark, plan, task_groups_of(scan, files))
     return (ours, ()) if frame is None else (frame.union(ours), native)
@@ -106,9 +115,12 @@ def _native_frame(
     rule: NativeRule,
     files: Sequence[PlannedFile],
     by_position: bool,
+    as_one: bool,
 ) -> tuple[DataFrame | None, list[PlannedFile], list[PlannedFile]]:
     """The rows of files that Spark's own reader reads, these files, and those that it cannot."""
     groups, unread = group_files(spark, scan.plan, rule, files)
+    if as_one and (len(groups) > 1 or unread):
+        return None, [], list(files)
     frames: list[DataFrame] = []
     read: list[PlannedFile] = []
     history = all_schemas(scan.state.metadata.schemas, scan.counts.written_with)

@@ -170,6 +170,22 @@ def test_columns_that_the_query_may_need_are_read(
     assert (None if found is None else [".".join(path) for path in found]) == columns
 
 
+@pytest.mark.parametrize(
+    ("query", "as_one"),
+    [
+        ("SELECT id, (SELECT max(k) FROM o WHERE o.k = t.id) FROM {t}", True),
+        ("SELECT * FROM (SELECT EXISTS (SELECT 1 FROM o WHERE k = id) AS e FROM {t})", True),
+        ("SELECT id FROM {t} WHERE v = (SELECT max(k) FROM o WHERE o.k = t.id)", False),
+        ("SELECT id FROM (SELECT id FROM {t})", False),
+    ],
+)
+def test_rows_are_no_union_for_sub_queries_among_columns(
+    table: Table, query: str, as_one: bool
+) -> None:
+    [needed] = needed_of(table, query.format(t=T))
+    assert needed.as_one == as_one
+
+
 def test_a_text_that_settings_change_may_need_whole_structs(table: Table) -> None:
     settings = {"spark.sql.ansi.doubleQuotedIdentifiers": "true"}
     query = 'SELECT s.y, "s" FROM lake.db.t'

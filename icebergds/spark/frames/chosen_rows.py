@@ -47,6 +47,8 @@ def chosen_rows(
     options: ReadOptions,
     condition: Expr,
     columns: Sequence[tuple[str, ...]] | None,
+    *,
+    as_one: bool = False,
 ) -> DataFrame:
     """At least the rows of a table that meet a condition, planned now.
 
@@ -54,6 +56,7 @@ def chosen_rows(
         condition: bound to the schema that is read.
         columns: names of columns and of fields, by their parts, metadata columns among them; None
             for all of the table's columns.
+        as_one: no union, as for `spark.scan.scan_by_reader`.
 
     Raises:
         InvalidFilterError, InvalidOptionError: the options do not fit the table.
@@ -63,7 +66,7 @@ def chosen_rows(
     if options.changes is not None:
         return read_dataframe(spark, state, options)
     scan = _planned(state, options, condition, columns, for_native=has_native_scans(spark))
-    return scan_dataframe(spark, scan)
+    return scan_dataframe(spark, scan, as_one=as_one)
 
 
 def chosen_rows_summary(

@@ -42,6 +42,8 @@ def plan_rows_to_change(
     branch: str,
     columns: Sequence[str],
     row_filter: Expr,
+    *,
+    as_one: bool = False,
 ) -> StatementRows:
     """Plans the read of a statement; each manifest is read once.
 
@@ -49,6 +51,7 @@ def plan_rows_to_change(
         branch: the branch that is changed; main is read if it does not exist.
         columns: names, including metadata columns.
         row_filter: not bound yet.
+        as_one: no union, as for `spark.scan.scan_by_reader`.
     """
     on_branch = branch != MAIN_BRANCH and branch in state.metadata.refs
     options = ReadOptions(
@@ -58,7 +61,7 @@ def plan_rows_to_change(
         for_changes=True,
     )
     scan = plan_scan(state, options, for_native=has_native_scans(spark))
-    frame, native = scan_by_reader(spark, scan)
+    frame, native = scan_by_reader(spark, scan, as_one=as_one)
     names = {path: file_token(path) for path in map(_path, scan.files)}
     names |= {path: native_name(state.io.resolve(path)) for path in map(_path, native)}
     return StatementRows(frame, scan.files, row_filter, names)

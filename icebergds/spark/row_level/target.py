@@ -130,6 +130,7 @@ class Target:
         row_filter: Expr | None,
         *,
         with_ids: bool = False,
+        as_one: bool = False,
     ) -> StatementRows:
         """Plans the rows of the table, with their location: `_file` (a name for it) and `_pos`.
 
@@ -137,6 +138,7 @@ class Target:
             names: column names as in the table; None for all.
             row_filter: a condition to plan the scan with; the scan may skip rows that it rejects.
             with_ids: include `_row_id`, if the table has row lineage.
+            as_one: no union, as for `spark.scan.scan_by_reader`.
         """
         chosen = [field.name for field in self.schema.fields] if names is None else names
         lineage = [ROW_ID] if with_ids and self.has_lineage else []
@@ -146,6 +148,7 @@ class Target:
             self.options.branch,
             [*chosen, FILE, POS, *lineage],
             TRUE if row_filter is None else row_filter,
+            as_one=as_one,
         )
 
     def save(self, changes: DataFrame, rows: StatementRows) -> Committed | None:

@@ -37,7 +37,8 @@ def update_rows(
     if target.snapshot() is None:
         return None
     row_filter = target.plannable_part(condition)
-    rows = target.rows(None, row_filter, with_ids=True)
+    may_be_sub_queries = any("select" in str(value).lower() for value in values.values())
+    rows = target.rows(None, row_filter, with_ids=True, as_one=may_be_sub_queries)
     columns = [
         assigned.get(field.name, f.col(quote_name((field.name,)))).alias(field.name)
         for field in target.schema.fields

@@ -22,11 +22,13 @@ class Needed:
         condition: bound; rows for which it is not true change no result.
         columns: columns, and fields of those of which no more is needed; None for all.
         stars: those of the query that must be written as columns, as others are read, too.
+        as_one: its rows must be no union (`spark.scan.scan_by_reader`).
     """
 
     condition: Expr = TRUE
     columns: Sequence[ColumnPath] | None = None
     stars: Sequence[StarOfColumns] = ()
+    as_one: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +39,10 @@ class ViewNeeded:
         schema: of the view.
         condition: bound to it; rows for which it is not true change no result.
         of_query: the names that the query's columns had; None if these are found by position.
+        as_one: as for `Needed`.
     """
 
     schema: Schema
     condition: Expr
     of_query: Sequence[str] | None = None
+    as_one: bool = False

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any
@@ -65,9 +65,10 @@ def prune(
         except RecursionError:
             _LOG.info("too many queries within each other: %s", query.written[:200])
     conditions = with_joined_values(relations, said.conditions, said.equalities)
+    as_one = (needed is not None and needed.as_one) or _has_sub_queries_as_columns(tree)
     words = words_of(query)
     is_turned = not words.isdisjoint({"pivot", "unpivot", "identifier"})
-    return [
+    found = [
         _needed(
             relation,
             words,
@@ -78,6 +79,7 @@ def prune(
         )
         for at, relation in enumerate(relations)
     ]
+    return [replace(each, as_one=as_one) for each in found]
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +111,19 @@ def _said(
             conditions |= analysis.conditions(select, numbers)
             equalities.extend(analysis.equalities(select))
     return _Said(conditions, equalities, explicit)
+
+
+def _has_sub_queries_as_columns(tree: _Node | None) -> bool:
+    """Whether a SELECT of a query may have sub-queries among its columns."""
+    from sqlglot.expressions import Select
+
+    if tree is None:
+        return True
+    return any(
+        column.find(Select) is not None
+        for select in tree.find_all(Select)
+        for column in select.expressions
+    )
 
 
 def _parsed(query: Cursor, relations: Sequence[Relation]) -> tuple[_Node | None, Outline | None]:

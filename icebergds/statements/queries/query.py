@@ -175,28 +175,36 @@ def needed_of(
     return prune(query, relations, setting, zone, needed)
 
 
-def view_needed(relation: Relation, condition: Expr) -> ViewNeeded | None:
+def view_needed(relation: Relation, condition: Expr, *, as_one: bool = False) -> ViewNeeded | None:
     """What is needed of the rows of a view, given a condition on them; None if all may be."""
     if relation.schema is None:
         return None
     view = relation.source
     of_query = view.schema.names if isinstance(view, TemporaryView) else None
-    return ViewNeeded(relation.schema, condition, of_query)
+    return ViewNeeded(relation.schema, condition, of_query, as_one)
 
 
 def view_frame(
-    scope: NameScope, name: CatalogName, view: View, condition: Expr = TRUE
+    scope: NameScope,
+    name: CatalogName,
+    view: View,
+    condition: Expr = TRUE,
+    *,
+    as_one: bool = False,
 ) -> DataFrame:
     """The rows of a view.
 
     Args:
         condition: bound to the view's schema; rows for which it is not true may be left out.
+        as_one: as for `Needed`.
 
     Errors are those of `definition_of`, `run_query` and `as_declared`.
     """
     within, definition = definition_of(scope, name, view)
     declared = view.schema()
-    frame = run_query(within, definition, Arguments(), ViewNeeded(declared, condition))
+    frame = run_query(
+        within, definition, Arguments(), ViewNeeded(declared, condition, as_one=as_one)
+    )
     return as_declared(frame, name, declared)
 
 
@@ -204,7 +212,10 @@ def _temporary(scope: NameScope, relation: Relation, needed: Needed) -> list[Rep
     """The newest rows of a temporary view over tables of ours."""
     view, reference = relation.source, relation.reference
     assert isinstance(view, TemporaryView), "it is read by its query"
-    within, of_rows = scope.at(view.current), view_needed(relation, needed.condition)
+    within, of_rows = (
+        scope.at(view.current),
+        view_needed(relation, needed.condition, as_one=needed.as_one),
+    )
     frame = run_query(within, view.whole_query(), view.arguments, of_rows)
     name = quote_name(reference.name)
     frame = with_columns(as_created(frame, name, view.schema), name, view.columns)
@@ -217,7 +228,7 @@ def _replaced(
 ) -> list[Replacement]:
     source, reference = relation.source, relation.reference
     if isinstance(source, View):
-        frame = view_frame(scope, relation.name, source, needed.condition)
+        frame = view_frame(scope, relation.name, source, needed.condition, as_one=needed.as_one)
     else:
         frame = table_frame(scope, relation, needed)
     return _placed(reference, frame, alias)

@@ -163,7 +163,9 @@ def table_frame(scope: NameScope, relation: Relation, needed: Needed) -> DataFra
         return metadata_table_frame(spark, state, source.metadata_table, given)
     if not relation.given and (cached := cached_rows(spark, source, needed.columns)) is not None:
         return cached
-    return chosen_rows(spark, state, relation.options, needed.condition, needed.columns)
+    return chosen_rows(
+        spark, state, relation.options, needed.condition, needed.columns, as_one=needed.as_one
+    )
 
 
 def scan_text(scope: NameScope, relation: Relation, needed: Needed) -> str:
