@@ -79,8 +79,8 @@ def scan_by_reader(
 
     Args:
         by_position: the names of columns and their metadata do not matter.
-        as_one: read all files by one reader. A union otherwise has those that are read alike as its
-            sides, and Spark fails for correlated sub-queries among the columns of a union.
+        as_one: read all files by one reader. Otherwise files that are read in different ways are a
+            union, and Spark fails for correlated sub-queries among the columns of a union.
     """
     frame, files = None, scan.files
     if not files:

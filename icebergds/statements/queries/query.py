@@ -212,10 +212,8 @@ def _temporary(scope: NameScope, relation: Relation, needed: Needed) -> list[Rep
     """The newest rows of a temporary view over tables of ours."""
     view, reference = relation.source, relation.reference
     assert isinstance(view, TemporaryView), "it is read by its query"
-    within, of_rows = (
-        scope.at(view.current),
-        view_needed(relation, needed.condition, as_one=needed.as_one),
-    )
+    within = scope.at(view.current)
+    of_rows = view_needed(relation, needed.condition, as_one=needed.as_one)
     frame = run_query(within, view.whole_query(), view.arguments, of_rows)
     name = quote_name(reference.name)
     frame = with_columns(as_created(frame, name, view.schema), name, view.columns)
