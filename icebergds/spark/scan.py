@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any
 
@@ -34,7 +34,7 @@ from icebergds.scan.tasks import TaskGroup
 from icebergds.spark.errors import own_errors, prepare_thread
 from icebergds.spark.jvm import in_jvm
 from icebergds.spark.native import has_native_scans, native_frame
-from icebergds.spark.native_groups import group_files
+from icebergds.spark.native_groups import FileGroup, group_files
 from icebergds.spark.native_keys import without_keys
 from icebergds.spark.planned_load import PLANNED_SCAN
 from icebergds.spark.session import is_connect
@@ -42,6 +42,8 @@ from icebergds.spark.types import spark_schema
 from icebergds.spec.schema import Schema
 
 _LOG = logging.getLogger(__name__)
+# Spark fails for correlated sub-queries among the columns of a union.
+_ONE_READER = "sub-queries among columns need one reader"
 
 
 def read_dataframe(spark: SparkSession, state: TableState, options: ReadOptions) -> DataFrame:
@@ -58,38 +60,37 @@ def read_dataframe(spark: SparkSession, state: TableState, options: ReadOptions)
 
 
 def scan_dataframe(
-    spark: SparkSession, scan: PlannedScan, *, by_position: bool = False, as_one: bool = False
+    spark: SparkSession, scan: PlannedScan, *, by_position: bool = False
 ) -> DataFrame:
     """Returns a planned scan as a DataFrame; nothing is planned again.
 
     Args:
         by_position: the names of columns and their metadata do not matter.
-        as_one: no union, as for `scan_by_reader`.
     """
-    frame, _ = scan_by_reader(spark, scan, by_position=by_position, as_one=as_one)
+    frame, _ = scan_by_reader(spark, scan, by_position=by_position)
     return frame
 
 
 def scan_by_reader(
-    spark: SparkSession, scan: PlannedScan, *, by_position: bool = False, as_one: bool = False
+    spark: SparkSession, scan: PlannedScan, *, by_position: bool = False
 ) -> tuple[DataFrame, Sequence[PlannedFile]]:
     """A planned scan as a DataFrame, and the files of it that Spark's own reader reads.
 
-    These are all files that it may read, if the scan was planned for it.
+    These are all files that it may read, if the scan was planned for it. Files that are read in
+    different ways are a union, if the scan may be one.
 
     Args:
         by_position: the names of columns and their metadata do not matter.
-        as_one: read all files by one reader. Otherwise files that are read in different ways are a
-            union, and Spark fails for correlated sub-queries among the columns of a union.
     """
     frame, files = None, scan.files
     if not files:
         return _no_rows(spark, scan.plan.columns), ()
     native: Sequence[PlannedFile] = ()
-    rule = native_rule_of(scan) if scan.for_native else None
-    if rule is not None:
-        possible, others = rule.split(files)
-        frame, native, unread = _native_frame(spark, scan, rule, possible, by_position, as_one)
+    ways = _ways(spark, scan) if scan.for_native else None
+    if ways is not None and scan.as_one and ways.are_several:
+        _LOG.info("table %s: icebergds reads all files: %s", scan.state.name, _ONE_READER)
+    elif ways is not None:
+        frame, native, unread = _native_frame(spark, scan, ways, by_position)
         _LOG.info(
             "table %s: Spark's own reader reads %d of %d files%s",
             scan.state.name,
@@ -97,34 +98,60 @@ def scan_by_reader(
             len(files),
             ", as it cannot find others or their columns" if unread else "",
         )
-        others += unread
-        if frame is not None and not others:
+        files = (*ways.others, *unread)
+        if frame is not None and not files:
             return frame, native
-        if as_one:
-            frame = None
-        else:
-            files = tuple(others)
     plan = replace(scan.plan, row_filter=and_(scan.plan.row_filter, scan.rechecked))
     ours = planned_dataframe(spark, plan, task_groups_of(scan, files))
     return (ours, ()) if frame is None else (frame.union(ours), native)
 
 
+def mixed_obstacle(spark: SparkSession, scan: PlannedScan) -> str | None:
+    """Why icebergds reads all files of a scan that must be no union; None if it need not."""
+    ways = _ways(spark, scan) if scan.as_one and has_native_scans(spark) else None
+    return _ONE_READER if ways is not None and ways.are_several else None
+
+
+@dataclass(frozen=True, slots=True)
+class _Ways:
+    """How the files of a scan can be read.
+
+    Attributes:
+        rule: for which of them Spark's own reader may read.
+        groups: those that Spark's own reader reads, each by one relation.
+        others: those that it may not read.
+        unread: those that it may read, but does not find its way in.
+    """
+
+    rule: NativeRule
+    groups: Sequence[FileGroup]
+    others: Sequence[PlannedFile]
+    unread: Sequence[PlannedFile]
+
+    @property
+    def are_several(self) -> bool:
+        return len(self.groups) + bool(self.others or self.unread) > 1
+
+
+def _ways(spark: SparkSession, scan: PlannedScan) -> _Ways | None:
+    """How the files of a scan can be read; None if only icebergds can read them."""
+    rule = native_rule_of(scan)
+    if rule is None:
+        return None
+    possible, others = rule.split(scan.files)
+    groups, unread = group_files(spark, scan.plan, rule, possible)
+    return _Ways(rule, groups, others, unread)
+
+
 def _native_frame(
-    spark: SparkSession,
-    scan: PlannedScan,
-    rule: NativeRule,
-    files: Sequence[PlannedFile],
-    by_position: bool,
-    as_one: bool,
+    spark: SparkSession, scan: PlannedScan, ways: _Ways, by_position: bool
 ) -> tuple[DataFrame | None, list[PlannedFile], list[PlannedFile]]:
     """The rows of files that Spark's own reader reads, these files, and those that it cannot."""
-    groups, unread = group_files(spark, scan.plan, rule, files)
-    if as_one and (len(groups) > 1 or unread):
-        return None, [], list(files)
+    rule, unread = ways.rule, list(ways.unread)
     frames: list[DataFrame] = []
     read: list[PlannedFile] = []
     history = all_schemas(scan.state.metadata.schemas, scan.counts.written_with)
-    for group in groups:
+    for group in ways.groups:
         plan = replace(scan.plan, columns=rule.columns) if group.key_deletes else scan.plan
         frame = native_frame(
             spark,

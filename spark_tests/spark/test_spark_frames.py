@@ -205,6 +205,19 @@ def test_a_column_that_two_frames_have_is_ambiguous_as_ever(
     assert df.join(narrow, df["id"] == narrow["id"]).count() == 2
 
 
+@pytest.mark.parametrize("inner", [["id"], ["id", "i"]])
+def test_sub_queries_name_columns_of_the_query_around_them(
+    front: SparkSession, table: Table, inner: list[str]
+) -> None:
+    keys = front.range(1, 7).withColumnRenamed("id", "key")
+    equal = load(front, table).where(f.col("id") == f.col("key").outer()).select(*inner)
+    assert sorted(r.key for r in keys.where(equal.exists()).collect()) == [1, 2, 3, 4, 5]
+    known = equal.where("id > 3")
+    assert sorted(r.key for r in keys.where(known.exists()).collect()) == [4, 5]
+    values = [r[0] for r in keys.orderBy("key").select(equal.select("id").scalar()).collect()]
+    assert values == [1, 2, 3, 4, 5, None]
+
+
 @pytest.mark.parametrize(
     "change",
     [

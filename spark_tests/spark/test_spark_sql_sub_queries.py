@@ -60,3 +60,15 @@ def test_columns_tell_whether_a_sub_query_has_rows(lake: SparkSession) -> None:
 def test_new_values_are_computed_by_sub_queries(lake: SparkSession) -> None:
     lake.sql(f"UPDATE lake.db.t AS o SET id = {_SUM} + 10 WHERE id > 1")
     assert _rows(lake, "SELECT id, g FROM lake.db.t") == [(1, 1), (14, 1), (16, 2), (16, 2)]
+
+
+def test_explain_names_the_reader_that_reads_the_files(lake: SparkSession) -> None:
+    def reader(query: str) -> str:
+        return str(lake.sql(f"EXPLAIN {query}").collect()[0][0]).split("\nreader ")[1]
+
+    reason = "no native scan: sub-queries among columns need one reader"
+    query = f"SELECT id, {_SUM} FROM lake.db.t o"
+    assert [line.strip() for line in reader(query).splitlines()[:2]] == ["icebergds", reason]
+    native = "native: Spark's own Parquet reader reads"
+    assert native in reader("SELECT id, (SELECT 1) FROM lake.db.t WHERE id = 1")
+    assert native in reader("SELECT id FROM lake.db.t")

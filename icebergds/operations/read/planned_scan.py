@@ -44,6 +44,7 @@ class PlannedScan:
         counts: what planning read and skipped.
         for_native: whether the files have the statistics that `native_rule_of` needs.
         rechecked: what else chose the files; whoever reads the scan checks it for every row.
+        as_one: whether one reader must read all files, as the rows may be no union.
     """
 
     state: TableState
@@ -54,6 +55,7 @@ class PlannedScan:
     counts: PlanCounts
     for_native: bool
     rechecked: Expr = TRUE
+    as_one: bool = False
 
 
 def plan_scan(
@@ -63,6 +65,7 @@ def plan_scan(
     for_native: bool,
     rechecked: Expr = TRUE,
     columns: Schema | None = None,
+    as_one: bool = False,
 ) -> PlannedScan:
     """Plans a scan of one snapshot; reads each manifest that may matter once.
 
@@ -72,6 +75,7 @@ def plan_scan(
         rechecked: a bound condition; files without rows that meet it are left out, but other rows
             may be returned.
         columns: those that are read; by default those of the options.
+        as_one: as for `PlannedScan`.
 
     Raises:
         InvalidFilterError: the filter cannot be bound or used.
@@ -87,7 +91,7 @@ def plan_scan(
     files = tuple(found.files)
     for_native = for_native and planner_of(state, snapshot, plan) is None
     return PlannedScan(
-        state, snapshot, plan, files, splits, found.counts, for_native, relaxed(rechecked)
+        state, snapshot, plan, files, splits, found.counts, for_native, relaxed(rechecked), as_one
     )
 
 

@@ -95,7 +95,11 @@ class ScanSummary:
 
 
 def summarize(
-    scan: PlannedScan, options: ReadOptions, filter: str | None, native_scans: bool | None
+    scan: PlannedScan,
+    options: ReadOptions,
+    filter: str | None,
+    native_scans: bool | None,
+    obstacle: str | None = None,
 ) -> ScanSummary:
     """Summarises a scan that was planned for Spark's own reader too.
 
@@ -103,8 +107,9 @@ def summarize(
         options: of the scan.
         filter: as the user gave it.
         native_scans: whether native scans are on in the session; None without one.
+        obstacle: what keeps Spark's own reader from all files of this scan alone.
     """
-    rule = native_rule_of(scan)
+    rule = native_rule_of(scan) if obstacle is None else None
     reasons: list[str | None] = [] if rule is None else list(rule.obstacles(scan.files))
     others = Counter(reason for reason in reasons if reason is not None)
     ours = scan.files
@@ -125,7 +130,7 @@ def summarize(
         tasks=len(task_groups_of(scan, ours)),
         native_files=reasons.count(None),
         not_native=dict(others.most_common()),
-        native_obstacle=native_obstacle_of(scan),
+        native_obstacle=obstacle or native_obstacle_of(scan),
         native_scans=native_scans,
         pushdown=options.pushdown,
     )

@@ -16,7 +16,7 @@ from icebergds.operations.read.scan_summary import ScanSummary, summarize
 from icebergds.operations.read.snapshot_read import resolve_read
 from icebergds.scan.projection import project_columns
 from icebergds.spark.native import has_native_scans
-from icebergds.spark.scan import read_dataframe, scan_dataframe
+from icebergds.spark.scan import mixed_obstacle, read_dataframe, scan_dataframe
 from icebergds.spark.session import in_zone_of
 from icebergds.spec.schema import Schema
 
@@ -56,7 +56,7 @@ def chosen_rows(
         condition: bound to the schema that is read.
         columns: names of columns and of fields, by their parts, metadata columns among them; None
             for all of the table's columns.
-        as_one: no union, as for `spark.scan.scan_by_reader`.
+        as_one: no union, as for `PlannedScan`.
 
     Raises:
         InvalidFilterError, InvalidOptionError: the options do not fit the table.
@@ -65,8 +65,9 @@ def chosen_rows(
     """
     if options.changes is not None:
         return read_dataframe(spark, state, options)
-    scan = _planned(state, options, condition, columns, for_native=has_native_scans(spark))
-    return scan_dataframe(spark, scan, as_one=as_one)
+    native = has_native_scans(spark)
+    scan = _planned(state, options, condition, columns, for_native=native, as_one=as_one)
+    return scan_dataframe(spark, scan)
 
 
 def chosen_rows_summary(
@@ -75,11 +76,13 @@ def chosen_rows_summary(
     options: ReadOptions,
     condition: Expr,
     columns: Sequence[tuple[str, ...]] | None,
+    *,
+    as_one: bool = False,
 ) -> ScanSummary:
     """What `chosen_rows` reads and skips; `options` are not those of changes."""
-    scan = _planned(state, options, condition, columns, for_native=True)
+    scan = _planned(state, options, condition, columns, for_native=True, as_one=as_one)
     shown = None if condition == TRUE else sql_text(condition, schema_of_read(state, options))
-    return summarize(scan, options, shown, has_native_scans(spark))
+    return summarize(scan, options, shown, has_native_scans(spark), mixed_obstacle(spark, scan))
 
 
 def _planned(
@@ -89,7 +92,10 @@ def _planned(
     columns: Sequence[tuple[str, ...]] | None,
     *,
     for_native: bool,
+    as_one: bool,
 ) -> PlannedScan:
     schema = schema_of_read(state, options)
     read = schema if columns is None else project_columns(state.metadata, schema, columns)
-    return plan_scan(state, options, for_native=for_native, rechecked=condition, columns=read)
+    return plan_scan(
+        state, options, for_native=for_native, rechecked=condition, columns=read, as_one=as_one
+    )

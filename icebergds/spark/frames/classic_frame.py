@@ -93,6 +93,9 @@ class ClassicFrame(ClassicDataFrame):
         if self.is_cached:
             return self._plain().filter(condition)
         shape = self._shape.filter(condition)
+        if not _plan(shape).resolved():
+            # It names columns of a query around it.
+            return self._plain().filter(condition)
         known = self._root.condition_of(shape)
         return ClassicFrame(self._root, shape, and_(self._condition, known))
 
@@ -131,8 +134,7 @@ class _Root:
 
     def condition_of(self, filtered: DataFrame) -> Expr:
         """What the topmost filter of a shape says of the columns of the table."""
-        plan: Any = filtered._jdf
-        plan = plan.logicalPlan()
+        plan = _plan(filtered)
         while plan.getClass().getSimpleName() == "Project":
             plan = plan.child()
         if plan.getClass().getSimpleName() != "Filter":
@@ -141,12 +143,9 @@ class _Root:
 
     def with_rows(self, shape: DataFrame, condition: Expr) -> Any:
         """A shape with rows beneath, at least those that meet the condition."""
-        rows: Any = self.load.rows(self.spark, condition)
-        empty: Any = self.shape
-        sides = self._seq(empty._jdf.logicalPlan(), rows._jdf.logicalPlan())
+        sides = self._seq(_plan(self.shape), _plan(self.load.rows(self.spark, condition)))
         union = in_jvm(self.spark, "org.apache.spark.sql.catalyst.plans.logical.Union")
-        top: Any = shape._jdf
-        plan = self._on(union(sides, False, False), top.logicalPlan())
+        plan = self._on(union(sides, False, False), _plan(shape))
         return plan_dataset(self.spark, self.spark._jsparkSession, plan)
 
     def _on(self, union: Any, plan: Any) -> Any:
@@ -158,8 +157,7 @@ class _Root:
 
     @cached_property
     def _columns(self) -> Mapping[int, NestedField]:
-        empty: Any = self.shape
-        output = empty._jdf.logicalPlan().output()
+        output = _plan(self.shape).output()
         fields = self.load.plan.columns.fields
         return {output.apply(i).exprId().id(): field for i, field in enumerate(fields)}
 
@@ -169,6 +167,10 @@ class _Root:
 
 def _selects_attributes(shape: DataFrame) -> bool:
     """Whether a selection has made no new columns."""
-    plan: Any = shape._jdf
-    plan = plan.logicalPlan()
-    return bool(plan.outputSet().subsetOf(plan.inputSet()))
+    plan = _plan(shape)
+    return bool(plan.resolved() and plan.outputSet().subsetOf(plan.inputSet()))
+
+
+def _plan(frame: DataFrame) -> Any:
+    classic: Any = frame._jdf
+    return classic.logicalPlan()

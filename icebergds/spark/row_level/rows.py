@@ -51,7 +51,7 @@ def plan_rows_to_change(
         branch: the branch that is changed; main is read if it does not exist.
         columns: names, including metadata columns.
         row_filter: not bound yet.
-        as_one: no union, as for `spark.scan.scan_by_reader`.
+        as_one: no union, as for `PlannedScan`.
     """
     on_branch = branch != MAIN_BRANCH and branch in state.metadata.refs
     options = ReadOptions(
@@ -60,8 +60,8 @@ def plan_rows_to_change(
         row_filter,
         for_changes=True,
     )
-    scan = plan_scan(state, options, for_native=has_native_scans(spark))
-    frame, native = scan_by_reader(spark, scan, as_one=as_one)
+    scan = plan_scan(state, options, for_native=has_native_scans(spark), as_one=as_one)
+    frame, native = scan_by_reader(spark, scan)
     names = {path: file_token(path) for path in map(_path, scan.files)}
     names |= {path: native_name(state.io.resolve(path)) for path in map(_path, native)}
     return StatementRows(frame, scan.files, row_filter, names)

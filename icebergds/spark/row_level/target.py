@@ -138,7 +138,7 @@ class Target:
             names: column names as in the table; None for all.
             row_filter: a condition to plan the scan with; the scan may skip rows that it rejects.
             with_ids: include `_row_id`, if the table has row lineage.
-            as_one: no union, as for `spark.scan.scan_by_reader`.
+            as_one: no union, as for `PlannedScan`.
         """
         chosen = [field.name for field in self.schema.fields] if names is None else names
         lineage = [ROW_ID] if with_ids and self.has_lineage else []

@@ -22,7 +22,7 @@ class Needed:
         condition: bound; rows for which it is not true change no result.
         columns: columns, and fields of those of which no more is needed; None for all.
         stars: those of the query that must be written as columns, as others are read, too.
-        as_one: its rows must be no union (`spark.scan.scan_by_reader`).
+        as_one: its rows must be no union (`PlannedScan`).
     """
 
     condition: Expr = TRUE

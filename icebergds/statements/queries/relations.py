@@ -179,7 +179,9 @@ def scan_text(scope: NameScope, relation: Relation, needed: Needed) -> str:
     if not relation.given and cached_rows(spark, source, needed.columns) is not None:
         return f"{_SCAN}\n{source.name}: its rows are cached by CACHE TABLE\n"
     state = source.table._state
-    summary = chosen_rows_summary(spark, state, relation.options, needed.condition, needed.columns)
+    summary = chosen_rows_summary(
+        spark, state, relation.options, needed.condition, needed.columns, as_one=needed.as_one
+    )
     return f"{summary}\n"
 
 
