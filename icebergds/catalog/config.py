@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib import import_module
@@ -30,6 +30,7 @@ __all__ = [
     "configured_catalogs",
     "default_catalog_name",
     "is_configured",
+    "mention_catalogs",
     "set_session_catalogs",
 ]
 
@@ -113,15 +114,23 @@ def set_session_catalogs(catalogs: SessionCatalogs) -> None:
     _session_catalogs = catalogs
 
 
+def mention_catalogs(names: Iterable[str]) -> None:
+    """Makes errors of this process mention catalogs that the process with the session knows."""
+    global _mentioned
+    _mentioned = frozenset(names)
+
+
 def configured_catalogs() -> list[str]:
     """The names of the catalogs that a session, the environment or the file configures, sorted.
+
+    Those that this process only mentions are among them.
 
     Raises:
         InvalidOptionError: the configuration file cannot be read or is malformed.
     """
     of_environment = {path[1] for path, _ in _variables() if len(path) == 3 and path[0] == _CATALOG}
     of_sessions = {name for every in _session_catalogs.by_session.values() for name in every}
-    return sorted(of_environment | of_sessions | _catalogs_of_file()[1].keys())
+    return sorted(of_environment | of_sessions | _mentioned | _catalogs_of_file()[1].keys())
 
 
 def is_configured(name: str) -> bool:
@@ -146,6 +155,7 @@ def default_catalog_name() -> str:
 
 
 _session_catalogs = SessionCatalogs()
+_mentioned: frozenset[str] = frozenset()
 _FILE = ".pyiceberg.yaml"
 _PREFIX = "pyiceberg_"
 _CATALOG = "catalog"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 
 from icebergds.catalog.config import configured_catalogs, default_catalog_name, is_configured
@@ -46,6 +46,35 @@ def named_catalog(path: str) -> tuple[str | None, str]:
     return None, path
 
 
+def catalog_among(session: Collection[str], path: str) -> tuple[str | None, str]:
+    """The catalog that the path of a load or save begins with, and the identifier there.
+
+    A file or directory of the name comes first. None if there is no catalog. The rest is as for
+    `begins_with_catalog`.
+    """
+    parts = table_name_parts(path)
+    if os.path.exists(path) or not begins_with_catalog(session, parts):
+        return None, path
+    return parts[0], quote_name(parts[1:])
+
+
+def begins_with_catalog(session: Collection[str], parts: Sequence[str]) -> bool:
+    """Whether the name of a table begins with a catalog that is known to a session.
+
+    Of catalogs of the environment and the file, which Spark does not know, only in names of three
+    parts or more: one of two may be a table in a database of Spark's own.
+
+    Args:
+        session: the names of the catalogs that its configuration has.
+
+    Raises:
+        InvalidOptionError: the configuration file cannot be read or is malformed.
+    """
+    if len(parts) < 2:
+        return False
+    return parts[0] in session or (len(parts) > 2 and is_configured(parts[0]))
+
+
 def known_catalogs(name: str) -> str:
     """For errors: the configured catalogs, and how those of Spark's configuration get known.
 
@@ -81,4 +110,9 @@ def catalog_hint(path: str) -> str:
     if len(parts) < 2 or not all(part.replace("-", "_").isidentifier() for part in parts):
         return ""
     catalog, *rest = parts if len(parts) > 2 else ("<name>", *parts)
-    return f"set option('catalog', {catalog!r}) with {quote_name(rest)!r}"
+    near = ""
+    with suppress(InvalidOptionError):
+        known = configured_catalogs()
+        near = "" if parts[0] in known else did_you_mean(parts[0], known, shown=repr)
+    asked = f" (no catalog is called {parts[0]!r}; {near})" if near else ""
+    return f"set option('catalog', {catalog!r}) with {quote_name(rest)!r}{asked}"

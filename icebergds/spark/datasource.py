@@ -68,6 +68,7 @@ class IcebergDataSource(DataSource):
     session_catalogs: ClassVar[Mapping[str, Mapping[str, str]]] = {}
     """Catalog properties by catalog name, from the configuration of the registering session."""
 
+    @without_frames()
     def __init__(self, options: Mapping[str, str]) -> None:
         spare_archives()
         # Spark pickles this object after schema(), and again with the reader (`_release`).
@@ -222,8 +223,16 @@ class IcebergDataSource(DataSource):
         self.__class__ = IcebergDataSource
 
     def _with_session_catalog(self, options: dict[str, str]) -> dict[str, str]:
-        known = self.session_catalogs.get(options.get("catalog", ""), {})
+        """Options with the properties of the session's catalog that they or their path name."""
+        from icebergds.catalog.config import mention_catalogs
+        from icebergds.catalog.naming import catalog_among
+
+        mention_catalogs(self.session_catalogs)
         given = {name.lower() for name in options}
+        if "catalog" not in given and "path" in given:
+            chosen, path = catalog_among(self.session_catalogs, options["path"])
+            options |= {} if chosen is None else {"catalog": chosen, "path": path}
+        known = self.session_catalogs.get(options.get("catalog", ""), {})
         return options | {
             f"catalog.{name}": value
             for name, value in known.items()

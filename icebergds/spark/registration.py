@@ -22,6 +22,7 @@ from icebergds.spark.quick_batches import FAST_WRITES, MAX_BYTES_PER_BATCH, UNBO
 from icebergds.spark.replacement_log import keep_replacement_quiet
 from icebergds.spark.session import active_session, is_connect
 from icebergds.spark.session_tables import guard_session_tables
+from icebergds.spark.stream_names import take_over_stream_names
 from icebergds.spark.writers.save_writer import WRITER, take_over_writer
 from icebergds.spark.writers.table_writer import take_over_table_writer
 
@@ -54,6 +55,7 @@ def register(
     take_over_reader(spark)
     take_over_writer(spark)
     take_over_table_writer(spark)
+    take_over_stream_names(spark)
     spark.conf.set(FAST_WRITES, "false" if fast_writes is False else "true")
     if fast_writes:
         spark.conf.set(MAX_BYTES_PER_BATCH, UNBOUNDED)

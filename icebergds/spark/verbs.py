@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
-import os
 import uuid
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
-from icebergds.catalog.config import catalogs_of_active_session, is_configured
-from icebergds.catalog.naming import known_catalogs, named_catalog, table_name_parts
+from icebergds.catalog.config import catalogs_of_active_session
+from icebergds.catalog.naming import (
+    begins_with_catalog,
+    catalog_among,
+    known_catalogs,
+    named_catalog,
+    table_name_parts,
+)
 from icebergds.errors import NoSuchTableError
+from icebergds.spark.session import acting_in
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 FORMAT = "icebergpy"
 # Between the two parts of a pair, as Scala writes it.
@@ -47,24 +56,24 @@ def with_name(given: Mapping[str, str], path: str) -> dict[str, str]:
 
     A file or directory of the name, and the option `catalog`, come first.
     """
-    has_catalog = any(option.lower() == "catalog" for option in given)
-    if has_catalog or os.path.exists(path) or not begins_with_catalog(table_name_parts(path)):
+    if any(option.lower() == "catalog" for option in given):
         return {**given, "path": path}
-    return named_table(given, path)
+    catalog, identifier = catalog_among(catalogs_of_active_session(), path)
+    named = {"path": identifier}
+    return {**given, **named} if catalog is None else {**given, "catalog": catalog, **named}
 
 
-def begins_with_catalog(parts: Sequence[str]) -> bool:
-    """Whether the name of a table begins with a catalog that is configured.
-
-    Of catalogs of the environment and the file, which Spark does not know, only in names of three
-    parts or more: one of two may be a table in a database of Spark's own.
+def names_our_table(session: SparkSession, table: str) -> bool:
+    """Whether a name begins with a catalog that is configured for us, and not for Spark.
 
     Raises:
         InvalidOptionError: the configuration file cannot be read or is malformed.
     """
-    if len(parts) < 2:
+    parts = table_name_parts(table)
+    if not parts or session.conf.get(f"spark.sql.catalog.{parts[0]}", None) is not None:
         return False
-    return parts[0] in catalogs_of_active_session() or (len(parts) > 2 and is_configured(parts[0]))
+    with acting_in(session):
+        return begins_with_catalog(catalogs_of_active_session(), parts)
 
 
 def options_of(extra_options: Any) -> dict[str, str]:

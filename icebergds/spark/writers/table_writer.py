@@ -6,11 +6,10 @@ from collections.abc import Callable
 from functools import wraps
 from typing import TYPE_CHECKING, Any
 
-from icebergds.catalog.naming import table_name_parts
 from icebergds.errors import AlreadyExistsError, InvalidOptionError, NoSuchTableError
 from icebergds.operations.write.options import WriteOptions, parse_write_options
 from icebergds.spark.session import acting_in, is_connect
-from icebergds.spark.verbs import FORMAT, begins_with_catalog, is_format, named_table
+from icebergds.spark.verbs import FORMAT, is_format, named_table, names_our_table
 from icebergds.spark.writers.column_terms import is_true, partition_term
 from icebergds.spark.writers.request import terms
 from icebergds.spark.writers.save_writer import WRITER
@@ -237,7 +236,7 @@ def _choosing(write_to: Callable[..., Any]) -> Callable[..., Any]:
         session = self.sparkSession
         if session.conf.get(WRITER, "false") != "true":
             return write_to(self, table)
-        if _is_ours(session, table):
+        if names_our_table(session, table):
             return TableWriter(self, table)
         writer = write_to(self, table)
         setattr(writer, _OF, (self, table))
@@ -245,15 +244,6 @@ def _choosing(write_to: Callable[..., Any]) -> Callable[..., Any]:
 
     setattr(chosen, _IS_OURS, True)
     return chosen
-
-
-def _is_ours(session: SparkSession, table: str) -> bool:
-    """Whether a name begins with a catalog that is configured for us, and not for Spark."""
-    parts = table_name_parts(table)
-    if not parts or session.conf.get(f"spark.sql.catalog.{parts[0]}", None) is not None:
-        return False
-    with acting_in(session):
-        return begins_with_catalog(parts)
 
 
 def _using(using: Callable[..., Any]) -> Callable[..., Any]:
