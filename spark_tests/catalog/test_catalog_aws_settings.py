@@ -75,6 +75,13 @@ def test_a_server_out_of_reach_is_named(service: str) -> None:
     assert f"check {service}.endpoint and the region" in said
 
 
+def test_a_server_without_tls_is_recognised(moto: MotoServer) -> None:
+    endpoint = moto.endpoint.replace("http://", "https://")
+    given = properties("glue", endpoint=endpoint, region=REGION, max_retries="0", **KEYS)
+    said = error_of(load_catalog("lake", given))
+    assert "if the server does not speak TLS, begin glue.endpoint with http://" in said
+
+
 @pytest.mark.parametrize("service", SERVICES)
 def test_missing_credentials_are_named_with_what_to_set(service: str) -> None:
     given = properties(service, endpoint="http://127.0.0.1:1", region=REGION)

@@ -276,6 +276,14 @@ def test_malformed_properties_are_refused(properties: dict[str, str], hint: str)
     assert "s3cr3t" not in str(raised.value)
 
 
+def test_beginnings_of_properties_that_are_misspelt_are_warned_of(
+    uri: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    open_rest_catalog(uri, **{"hedaer.X-Tenant": "a", "table-default.x": "y", "spark.y": "z"})
+    [said] = [record.getMessage() for record in caplog.records if "no effect" in record.msg]
+    assert said.endswith("property 'hedaer.X-Tenant' has no effect; did you mean 'header'?")
+
+
 @pytest.mark.parametrize(
     ("properties", "error"),
     [

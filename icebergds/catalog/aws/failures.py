@@ -94,6 +94,11 @@ def _explained(settings: AwsSettings, action: str, error: Exception) -> tuple[st
     if isinstance(error, NoCredentialsError | PartialCredentialsError | CredentialRetrievalError):
         return f"was not asked for {action}", _credentials(service)
     if isinstance(error, HTTPClientError | BotoConnectionError | ResponseParserError):
+        if "WRONG_VERSION_NUMBER" in str(error):
+            return (
+                f"gave no valid answer to {action}",
+                f"if the server does not speak TLS, begin {service}.endpoint with http://",
+            )
         return (
             f"gave no valid answer to {action}",
             f"check {service}.endpoint and the region ({service}.region, client.region), and "

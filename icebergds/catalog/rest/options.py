@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from urllib.parse import quote, urlsplit
 
 from icebergds.errors import InvalidOptionError
 from icebergds.io.storage_options import is_of_storage
-from icebergds.suggestions import nearest_of
+from icebergds.suggestions import did_you_mean, nearest_of
 
 __all__ = [
     "ALL",
@@ -20,6 +22,8 @@ __all__ = [
     "integer",
     "snapshot_mode",
 ]
+
+_LOG = logging.getLogger(__name__)
 
 ALL = "all"
 """A table is loaded with all of its snapshots."""
@@ -83,6 +87,8 @@ DOTTED_PROPERTIES = (
 
 _OPEN = ("header.", "auth.", "gcp.auth.", TOKEN_TYPES)
 _STRICT = ("rest.", "ssl.")
+# Of those that do not begin with them, these are the ones that are likely misspelt.
+_PREFIXES = ("header", "auth", "rest", "ssl", "client", "table-default", "table-override")
 _BOOLEANS = {"true": True, "1": True, "false": False, "0": False}
 
 
@@ -124,12 +130,21 @@ def check_names(name: str, given: Mapping[str, str]) -> None:
             continue
         # Others with dots are of other engines, such as table-default.<property>.
         if "." in key and not key.startswith(_STRICT):
+            _warn_of_prefix(name, key)
             continue
         raise InvalidOptionError(
             f"catalog {name}: a REST catalog has no property {key!r}; {nearest_of(key, known)} "
             "(besides header.<name>, auth.type and what belongs to it, and those of the storage, "
             "such as s3.endpoint)"
         )
+
+
+@lru_cache(maxsize=1024)
+def _warn_of_prefix(name: str, key: str) -> None:
+    prefix = key.partition(".")[0]
+    near = did_you_mean(prefix, _PREFIXES, shown=repr, closeness=0.75)
+    if near and prefix not in _PREFIXES:
+        _LOG.warning("catalog %s: property %r has no effect; %s", name, key, near)
 
 
 def http_options(name: str, properties: Mapping[str, str]) -> HttpOptions:
