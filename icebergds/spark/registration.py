@@ -19,17 +19,15 @@ from icebergds.spark.datasource import IcebergDataSource
 from icebergds.spark.frames.readers import READER, take_over_reader
 from icebergds.spark.native import NATIVE_SCANS
 from icebergds.spark.quick_batches import FAST_WRITES, MAX_BYTES_PER_BATCH, UNBOUNDED
-from icebergds.spark.replacement_log import keep_replacement_quiet
 from icebergds.spark.session import active_session, is_connect
 from icebergds.spark.session_tables import guard_session_tables
-from icebergds.spark.stream_names import take_over_stream_names
+from icebergds.spark.sources import SESSION_ID, forget_source, set_source
+from icebergds.spark.stream_verbs import take_over_streams
 from icebergds.spark.writers.save_writer import WRITER, take_over_writer
 from icebergds.spark.writers.table_writer import take_over_table_writer
 
 _CATALOG_PREFIX = "spark.icebergpy.catalog."
 _LOG = logging.getLogger(__name__)
-# Identifies a session, also where PySpark returns another object for it.
-_SESSION_ID = "spark.icebergpy.session-id"
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -55,7 +53,7 @@ def register(
     take_over_reader(spark)
     take_over_writer(spark)
     take_over_table_writer(spark)
-    take_over_stream_names(spark)
+    take_over_streams(spark)
     spark.conf.set(FAST_WRITES, "false" if fast_writes is False else "true")
     if fast_writes:
         spark.conf.set(MAX_BYTES_PER_BATCH, UNBOUNDED)
@@ -64,19 +62,18 @@ def register(
         if key.startswith(_CATALOG_PREFIX):
             name, _, rest = key.removeprefix(_CATALOG_PREFIX).partition(".")
             catalogs.setdefault(name, {})[rest] = value
-    _add_catalogs(spark, catalogs)
+    session = _add_catalogs(spark, catalogs)
     if is_connect(spark) and catalogs:
         _warn_of_hidden(spark, catalogs)
-    keep_replacement_quiet(spark)
     if not catalogs:
-        spark.dataSource.register(IcebergDataSource)
+        set_source(spark, session, IcebergDataSource)
         return
 
     # A subclass, so that the properties are pickled with the class to Spark's other processes.
     class SessionDataSource(IcebergDataSource):
         session_catalogs = catalogs
 
-    spark.dataSource.register(SessionDataSource)
+    set_source(spark, session, SessionDataSource)
 
 
 def _warn_of_hidden(spark: SparkSession, catalogs: Mapping[str, Mapping[str, str]]) -> None:
@@ -115,19 +112,24 @@ class _Registered:
 _registered: dict[str, _Registered] = {}
 
 
-def _add_catalogs(spark: SparkSession, catalogs: dict[str, dict[str, str]]) -> None:
-    """Replaces the session's catalogs; forgets those of sessions that have ended with Spark."""
+def _add_catalogs(spark: SparkSession, catalogs: dict[str, dict[str, str]]) -> str:
+    """Replaces the session's catalogs; forgets those of sessions that have ended with Spark.
+
+    Returns the session's id.
+    """
     application = _application(spark)
     for other, registered in list(_registered.items()):
         if application is not None and registered.application not in (None, application):
             del _registered[other]
+            forget_source(other)
     session = _session_id(spark)
     if session is None:
         session = str(uuid.uuid4())
-        spark.conf.set(_SESSION_ID, session)
+        spark.conf.set(SESSION_ID, session)
     _registered[session] = _Registered(application, catalogs)
     by_session = {key: registered.catalogs for key, registered in _registered.items()}
     set_session_catalogs(SessionCatalogs(by_session, _active_session_id))
+    return session
 
 
 def _application(spark: SparkSession) -> str | None:
@@ -139,7 +141,7 @@ def _application(spark: SparkSession) -> str | None:
 
 
 def _session_id(spark: SparkSession) -> str | None:
-    return spark.conf.get(_SESSION_ID, None)
+    return spark.conf.get(SESSION_ID, None)
 
 
 def _active_session_id() -> str | None:

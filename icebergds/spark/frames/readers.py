@@ -21,6 +21,7 @@ from icebergds.spark.frames.table_load import open_load
 from icebergds.spark.metadata_tables import load_metadata_table
 from icebergds.spark.planned_load import PLANNED_SCAN
 from icebergds.spark.session import acting_in, is_connect
+from icebergds.spark.sources import need_source
 from icebergds.spark.verbs import is_format, named_table, options_of, with_name
 
 if TYPE_CHECKING:
@@ -55,13 +56,22 @@ def _connect_reader() -> type:
 
 def _take_over(kind: Any) -> None:
     choose, load = kind.format, kind.load
-    ours: Any = type("IcebergDataFrameReader", (_Verbs, kind), {"_load_by_spark": load})
+
+    def load_by_spark(self: Any, path: Any) -> DataFrame:
+        need_source(_session(self))
+        found: DataFrame = load(self, path)
+        return found
+
+    ours: Any = type("IcebergDataFrameReader", (_Verbs, kind), {"_load_by_spark": load_by_spark})
 
     @wraps(choose)
     def format(self: Any, source: str) -> Any:
         if is_format(source) and _session(self).conf.get(READER, "false") == "true":
             self.__class__ = ours
-        elif isinstance(self, ours):
+            return choose(self, source)
+        if is_format(source):
+            need_source(_session(self))
+        if isinstance(self, ours):
             self.__class__ = kind
         return choose(self, source)
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from icebergds.errors import NoSuchTableError
 from icebergds.spark.session import acting_in, is_connect
+from icebergds.spark.sources import need_source
 from icebergds.spark.verbs import is_format
 from icebergds.spark.writers import saves
 from icebergds.spark.writers.request import request_of
@@ -52,7 +53,10 @@ def _take_over(kind: Any) -> None:
     def format(self: Any, source: str) -> Any:
         if is_format(source) and self._spark.conf.get(WRITER, "false") == "true":
             self.__class__ = ours
-        elif isinstance(self, ours):
+            return choose(self, source)
+        if is_format(source):
+            need_source(self._spark)
+        if isinstance(self, ours):
             self.__class__ = kind
         return choose(self, source)
 

@@ -1,4 +1,4 @@
-"""Gives registered sessions streams of tables by name: `table` and `toTable`."""
+"""Gives registered sessions streams of their tables: by format, and by names of tables."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from icebergds.expr.names import in_backticks
 from icebergds.spark.frames.readers import READER
 from icebergds.spark.session import is_connect
+from icebergds.spark.sources import need_source
 from icebergds.spark.verbs import FORMAT, is_format, names_our_table
 from icebergds.spark.writers.save_writer import WRITER
 
@@ -19,12 +20,13 @@ _IS_OURS = "_icebergds_streams"
 _PARTITIONING = "_icebergds_partitioning"
 
 
-def take_over_stream_names(spark: SparkSession) -> None:
+def take_over_streams(spark: SparkSession) -> None:
     """Makes streams of this session, and of others with the settings, take names of our tables."""
     reader, writer = _classes(spark)
     if not getattr(reader.table, _IS_OURS, False):
         reader.table, writer.toTable = _table(reader.table), _to_table(writer.toTable)
         writer.partitionBy = _partition_by(writer.partitionBy)
+        reader.format, writer.format = _format(reader.format), _format(writer.format)
 
 
 def _classes(spark: SparkSession) -> tuple[Any, Any]:
@@ -40,11 +42,27 @@ def _classes(spark: SparkSession) -> tuple[Any, Any]:
     return DataStreamReader, DataStreamWriter
 
 
+def _session(stream: Any) -> SparkSession:
+    """The session of a reader or writer of streams."""
+    kinds = ("_client", "_session", "_spark")
+    session: SparkSession = next(getattr(stream, name) for name in kinds if hasattr(stream, name))
+    return session
+
+
+def _format(of_spark: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(of_spark)
+    def format(self: Any, source: str) -> Any:
+        if is_format(source):
+            need_source(_session(self))
+        return of_spark(self, source)
+
+    return format
+
+
 def _table(of_spark: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(of_spark)
     def table(self: Any, tableName: str) -> Any:  # noqa: N803 - the name in PySpark
-        session = self._client if hasattr(self, "_client") else self._spark
-        if _is_ours(session, READER, tableName):
+        if _is_ours(_session(self), READER, tableName):
             return self.format(FORMAT).load(tableName)
         return of_spark(self, tableName)
 
@@ -63,8 +81,8 @@ def _to_table(of_spark: Callable[..., Any]) -> Callable[..., Any]:
         queryName: str | None = None,  # noqa: N803 - the name in PySpark
         **options: Any,
     ) -> Any:
-        session = self._session if hasattr(self, "_session") else self._spark
-        if not (format is None or is_format(format)) or not _is_ours(session, WRITER, tableName):
+        is_named = format is None or is_format(format)
+        if not is_named or not _is_ours(_session(self), WRITER, tableName):
             return of_spark(self, tableName, format, outputMode, partitionBy, queryName, **options)
         if partitionBy is not None:
             self.partitionBy(partitionBy)
