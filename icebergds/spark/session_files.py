@@ -21,6 +21,12 @@ from icebergds.spark.dataframe_schema import iceberg_schema
 
 _SESSION_CATALOG = "spark_catalog"
 _PROVIDERS = ("parquet", "orc", "avro")
+_HIVE = "hive"
+_REMEDIES = {
+    "parquet": "set spark.sql.hive.convertMetastoreParquet = true in the session",
+    "orc": "set spark.sql.hive.convertMetastoreOrc = true in the session",
+    "avro": "create a table and add the folder to it, by add_files",
+}
 
 
 def session_table(spark: SparkSession, name: str) -> ForeignTable:
@@ -34,11 +40,12 @@ def session_table(spark: SparkSession, name: str) -> ForeignTable:
     quoted = in_backticks(identifier_of(name))
     told = _described(spark, quoted, name)
     provider = str(told.get("provider", "")).lower()
-    if told.get("catalog_name") != _SESSION_CATALOG or provider not in _PROVIDERS:
+    file_format = _format_of_hive(told) if provider == _HIVE else provider
+    if told.get("catalog_name") != _SESSION_CATALOG or file_format not in _PROVIDERS:
         raise InvalidOptionError(
             f"table {name}: expected a table of Spark's session catalog in the format "
             f"{', '.join(_PROVIDERS)}, but it is "
-            + (f"in the format {provider}" if provider else "a view")
+            + (f"in the format {file_format}" if provider else "a view")
             + f" (catalog {told.get('catalog_name')})"
         )
     if told.get("bucket_columns"):
@@ -48,16 +55,30 @@ def session_table(spark: SparkSession, name: str) -> ForeignTable:
         )
     spark.catalog.refreshTable(quoted)
     frame = spark.table(quoted)
+    # Spark's own encoding of locations.
+    files = sorted(_plain(unquote(file)) for file in frame.inputFiles())
+    location = _plain(told["location"])
+    if provider == _HIVE and files == [location]:
+        raise InvalidOptionError(
+            f"table {name} is one of Hive in the format {file_format}, whose files Spark does not "
+            f"list; {_REMEDIES[file_format]}"
+        )
     return ForeignTable(
         name,
         iceberg_schema(frame.schema),
         told.get("partition_columns", []),
-        _plain(told["location"]),
+        location,
         told.get("table_properties", {}),
-        # Spark's own encoding of locations.
-        sorted(_plain(unquote(file)) for file in frame.inputFiles()),
+        files,
         told.get("type") == "MANAGED",
     )
+
+
+def _format_of_hive(told: Mapping[str, Any]) -> str:
+    """The format of a table that Hive's classes read, or else the name of their class."""
+    name = str(told.get("input_format", ""))
+    found = (each for each in _PROVIDERS if f".{each}." in name.lower())
+    return next(found, name or _HIVE)
 
 
 def rename_session_table(spark: SparkSession, name: str, new_name: str) -> None:

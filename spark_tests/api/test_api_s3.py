@@ -6,11 +6,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from pyiceberg.table import StaticTable
 from race_writers import PATIENT, append, id_of, race
 
-from icebergds import load_catalog, load_table
+from icebergds import AddedFiles, load_catalog, load_table
 from icebergds.api.table import Table
 from icebergds.errors import AlreadyExistsError, NoSuchTableError, UnsupportedFeatureError
 from icebergds.io import exclusive
@@ -138,6 +139,18 @@ def test_a_table_copied_from_s3_is_read_and_written_by_a_mapping(
     here.append(rows(3))
     assert ids_of(here) == [1, 2, 3]
     assert ids_of(open_table(catalog)) == [1, 2]
+
+
+def test_files_of_a_folder_are_added_where_they_are(s3: S3Server, catalog: dict[str, str]) -> None:
+    table, landing = create_table(catalog, partition_by="day"), f"{s3.new_location()}/landing zone"
+    for day in range(2):
+        file = pa.BufferOutputStream()
+        pq.write_table(rows(day, 10 + day).drop_columns("day"), file)
+        table.io.write(f"{landing}/day={day}/part-0.parquet", file.getvalue().to_pybytes())
+    assert table.add_files(landing) == AddedFiles(2, 2)
+    assert days_of(open_table(catalog)) == {(0, 0): 1, (10, 0): 1, (1, 1): 1, (11, 1): 1}
+    paths = open_table(catalog).inspect.files()["file_path"].to_pylist()
+    assert sorted(paths) == [f"{landing}/day={day}/part-0.parquet" for day in range(2)]
 
 
 def _download(io: FileIO, source: str, target: Path) -> None:

@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from effort import IS_NIGHTLY
 from pyspark.sql import Row
+from spark_reads import run_program
 
 import icebergds
 from icebergds import (
@@ -254,3 +256,13 @@ def test_a_backup_is_named_as_asked(spark: SparkSession, catalog: Catalog, datab
     migrate(spark, "imports.`select`", "db.t", backup_table_name="from", catalog=catalog)
     assert spark.table("imports.`from`").collect() == [Row(id=1)]
     assert catalog.load_table("db.t").scan().to_df(spark).collect() == [Row(id=1)]
+
+
+@pytest.mark.skipif(not IS_NIGHTLY, reason="a metastore of Hive is started in the nightly profile")
+def test_tables_of_hive_are_imported_by_the_formats_of_their_files(tmp_path: Path) -> None:
+    seen = run_program("hive_tables.py", str(tmp_path), directory=tmp_path)
+    expected = [[1, "a", "2026-01-01"], [2, None, "2026-01-02"], [3, "c", None]]
+    assert seen["parquet"] == seen["orc"] == seen["migrated"] == expected
+    assert "whose files Spark does not list; create a table and add the folder" in seen["avro"]
+    assert "in the format org.apache.hadoop.mapred.TextInputFormat" in seen["textfile"]
+    assert "set spark.sql.hive.convertMetastoreOrc = true in the session" in seen["unconverted"]
