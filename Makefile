@@ -98,6 +98,8 @@ bench: $(VENV)/.installed $(SPARK41)/.installed
 		PYSPARK_PYTHON=$(CURDIR)/$(SPARK41)/bin/python \
 		$(SPARK41)/bin/python benchmarks/updates.py .cache/bench/updates && \
 		PYSPARK_PYTHON=$(CURDIR)/$(SPARK41)/bin/python \
+		$(SPARK41)/bin/python benchmarks/imports.py .cache/bench/imports && \
+		PYSPARK_PYTHON=$(CURDIR)/$(SPARK41)/bin/python \
 		$(SPARK41)/bin/python benchmarks/row_changes.py .cache/bench/row_changes && \
 		PYSPARK_PYTHON=$(CURDIR)/$(SPARK41)/bin/python \
 		$(SPARK41)/bin/python benchmarks/streaming.py .cache/bench/streaming && \
