@@ -229,8 +229,8 @@ class IcebergDataSource(DataSource):
 
         mention_catalogs(self.session_catalogs)
         given = {name.lower() for name in options}
-        if "catalog" not in given and "path" in given:
-            chosen, path = catalog_among(self.session_catalogs, options["path"])
+        if "catalog" not in given:
+            chosen, path = catalog_among(self.session_catalogs, options.get("path", ""))
             options |= {} if chosen is None else {"catalog": chosen, "path": path}
         known = self.session_catalogs.get(options.get("catalog", ""), {})
         return options | {
