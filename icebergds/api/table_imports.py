@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from icebergds.api.table import Table
+    from icebergds.operations.imports.foreign_table import ForeignTable
 
 Path: TypeAlias = str | os.PathLike[str]
 """A location of a file or folder."""
@@ -101,6 +102,27 @@ def add_files(
         files = source_files(table.io, paths)
         zone = zone_of(spark) or "UTC"
         request = AddFilesRequest(files, partition_filter or {}, refuses_duplicates, zone)
+        added, self._state = _add_files(table, request, options, task_runner(spark))
+    return added
+
+
+def add_files_of(
+    self: Table,
+    source: ForeignTable,
+    *,
+    check_duplicate_files: bool,
+    partition_filter: Mapping[str, Any] | None,
+    spark: SparkSession,
+) -> AddedFiles:
+    """Adds the files of another catalog's table, with the values that its partitions have.
+
+    Other arguments and errors are those of `add_files`.
+    """
+    zone = zone_of(spark) or "UTC"
+    request = AddFilesRequest(source.files, partition_filter or {}, check_duplicate_files, zone)
+    with nothing_committed(self.name):
+        table = self._current()
+        options = maintained_branch(table, None, None)
         added, self._state = _add_files(table, request, options, task_runner(spark))
     return added
 

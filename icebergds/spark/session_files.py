@@ -6,17 +6,18 @@ By SQL and the DataFrame API alone, so that it is the same through Spark Connect
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import unquote
 
 from pyspark.errors import AnalysisException
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession, functions as f
 
 from icebergds.catalog.address import identifier_of
 from icebergds.errors import InvalidOptionError, NoSuchTableError
 from icebergds.expr.names import in_backticks
 from icebergds.operations.imports.foreign_table import ForeignTable
+from icebergds.operations.imports.source_files import SourceFile, values_of
 from icebergds.spark.dataframe_schema import iceberg_schema
 
 _SESSION_CATALOG = "spark_catalog"
@@ -55,23 +56,45 @@ def session_table(spark: SparkSession, name: str) -> ForeignTable:
         )
     spark.catalog.refreshTable(quoted)
     frame = spark.table(quoted)
-    # Spark's own encoding of locations.
-    files = sorted(_plain(unquote(file)) for file in frame.inputFiles())
+    paths = sorted(map(_decoded, frame.inputFiles()))
     location = _plain(told["location"])
-    if provider == _HIVE and files == [location]:
+    if provider == _HIVE and paths == [location]:
         raise InvalidOptionError(
             f"table {name} is one of Hive in the format {file_format}, whose files Spark does not "
             f"list; {_REMEDIES[file_format]}"
         )
+    partition_columns: list[str] = told.get("partition_columns", [])
+    values = _partition_values(frame, partition_columns)
     return ForeignTable(
         name,
         iceberg_schema(frame.schema),
-        told.get("partition_columns", []),
+        partition_columns,
         location,
         told.get("table_properties", {}),
-        files,
+        [SourceFile(path, None, values.get(path, values_of(path))) for path in paths],
         told.get("type") == "MANAGED",
     )
+
+
+def _partition_values(frame: DataFrame, columns: Sequence[str]) -> dict[str, dict[str, str | None]]:
+    """The values of the partition of each file that has rows, by its location.
+
+    A folder may be named otherwise: a partition of an external table can be renamed, and have any
+    location.
+    """
+    if not columns:
+        return {}
+    texts = [f.col(in_backticks((column,))).cast("string") for column in columns]
+    rows = frame.select(f.col("_metadata.file_path"), *texts).distinct().collect()
+    return {
+        _decoded(path): dict(zip(columns, values, strict=True))
+        for path, *values in map(tuple, rows)
+    }
+
+
+def _decoded(location: str) -> str:
+    """A location of a file without Spark's own encoding."""
+    return _plain(unquote(location))
 
 
 def _format_of_hive(told: Mapping[str, Any]) -> str:

@@ -258,6 +258,30 @@ def test_a_backup_is_named_as_asked(spark: SparkSession, catalog: Catalog, datab
     assert catalog.load_table("db.t").scan().to_df(spark).collect() == [Row(id=1)]
 
 
+@pytest.mark.parametrize("kind", ["parquet", "orc"])
+def test_rows_are_of_the_partitions_of_files_whatever_folders_they_are_in(
+    spark: SparkSession, catalog: Catalog, database: str, tmp_path: Path, kind: str
+) -> None:
+    spark.sql(
+        f"CREATE TABLE {database}.t (id BIGINT, p STRING) USING {kind} PARTITIONED BY (p) "
+        f"LOCATION '{tmp_path / 'external'}'"
+    )
+    spark.sql(f"INSERT INTO {database}.t VALUES (1, 'a b/c=%'), (2, 'y'), (3, null)")
+    spark.sql(f"ALTER TABLE {database}.t PARTITION (p = 'y') RENAME TO PARTITION (p = 'z')")
+    for place, value in (("elsewhere", "v"), ("p=other", "w")):
+        location = tmp_path / "more" / place
+        spark.sql(f"ALTER TABLE {database}.t ADD PARTITION (p = '{value}') LOCATION '{location}'")
+        spark.sql(f"INSERT INTO {database}.t PARTITION (p = '{value}') VALUES (4)")
+    expected = spark.table(f"{database}.t")
+    assert len({row.p for row in expected.collect()}) == 5
+    snapshot(spark, f"{database}.t", "db.trial", catalog=catalog)
+    assert same_rows(catalog.load_table("db.trial").scan().to_df(spark), expected)
+    before = expected.collect()
+    migrate(spark, f"{database}.t", "db.t", catalog=catalog)
+    moved = catalog.load_table("db.t").scan().to_df(spark).collect()
+    assert sorted(map(repr, moved)) == sorted(map(repr, before))
+
+
 @pytest.mark.skipif(not IS_NIGHTLY, reason="a metastore of Hive is started in the nightly profile")
 def test_tables_of_hive_are_imported_by_the_formats_of_their_files(tmp_path: Path) -> None:
     seen = run_program("hive_tables.py", str(tmp_path), directory=tmp_path)

@@ -12,7 +12,7 @@ from icebergds.commit.options import CommitOptions
 from icebergds.errors import AlreadyExistsError, InvalidOptionError, NoSuchTableError
 from icebergds.expr.names import quote_name
 from icebergds.operations.imports.add_files import AddFilesRequest, add_files
-from icebergds.operations.imports.source_files import SourceFile, values_of
+from icebergds.operations.imports.source_files import SourceFile
 from icebergds.operations.maintenance.runner import Runner
 from icebergds.operations.write.create import NewTable, plan_new_table
 from icebergds.operations.write.options import Creation
@@ -42,10 +42,10 @@ class ForeignTable:
     Attributes:
         name: in messages.
         schema: of its columns, those of its partitions included.
-        partition_columns: names of the columns whose values are in folder names.
+        partition_columns: names of the columns whose values files have from their partitions.
         location: its directory.
         properties: as its catalog has them.
-        files: locations of its data files.
+        files: its data files.
         is_managed: whether its catalog deletes the files if the table is dropped.
     """
 
@@ -54,7 +54,7 @@ class ForeignTable:
     partition_columns: Sequence[str]
     location: str
     properties: Mapping[str, str]
-    files: Sequence[str]
+    files: Sequence[SourceFile]
     is_managed: bool
 
 
@@ -64,10 +64,12 @@ def renamed(before: ForeignTable, after: ForeignTable) -> ForeignTable:
     A rename may move a directory. Spark's catalog in memory loses the partitions in it then.
     """
     old, new = before.location.rstrip("/"), after.location.rstrip("/")
-    moved = [
-        new + file.removeprefix(old) if file.startswith(old) else file for file in before.files
-    ]
-    return replace(after, files=sorted({*moved, *after.files}))
+    files = {file.location: file for file in after.files}
+    for file in before.files:
+        place = file.location
+        moved = new + place.removeprefix(old) if place.startswith(old) else place
+        files[moved] = replace(file, location=moved)
+    return replace(after, files=[files[location] for location in sorted(files)])
 
 
 def import_table(
@@ -105,8 +107,7 @@ def import_table(
     if not source.files:
         new.commit(table.state, [], [])
         return 0
-    files = [SourceFile(file, None, values_of(file)) for file in source.files]
-    request = AddFilesRequest(files, refuses_duplicates=False, time_zone=time_zone)
+    request = AddFilesRequest(source.files, refuses_duplicates=False, time_zone=time_zone)
     options = CommitOptions(table_uuid=table.metadata.table_uuid)
     return add_files(table, request, options, runner)[0].added_files_count
 

@@ -21,8 +21,8 @@ class SourceFile:
 
     Attributes:
         size: in bytes, if it is known.
-        path_values: the texts that the folders next to the file name, such as
-            `day=2026-01-01/country=de`; None for null.
+        path_values: the texts of its partition's values, such as those that the folders next to
+            the file name: `day=2026-01-01/country=de`; None for null.
     """
 
     location: str

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from icebergds.api.import_tables import migrate as migrate_table, snapshot as snapshot_table
+from icebergds.api.table_imports import add_files_of
 from icebergds.errors import InvalidStatementError
 from icebergds.expr.names import quote_name
+from icebergds.operations.imports.foreign_table import ForeignTable
 from icebergds.spark.session_files import session_table
 from icebergds.statements.commands.procedures.signature import Call, Rows
 from icebergds.statements.commands.procedures.targets import (
@@ -56,12 +60,16 @@ def migrate(call: Call) -> Rows:
 def add_files(call: Call) -> Rows:
     _check_parallelism(call)
     table = table_of(call)
-    done = table.add_files(
-        _source_files(call),
-        check_duplicate_files=call.get("check_duplicate_files", True),
-        partition_filter=call.get("partition_filter"),
-        spark=call.scope.spark,
-    )
+    how: dict[str, Any] = {
+        "check_duplicate_files": call.get("check_duplicate_files", True),
+        "partition_filter": call.get("partition_filter"),
+        "spark": call.scope.spark,
+    }
+    parts = parts_of(call, "source_table")
+    if len(parts) == 2 and parts[0].lower() in _FORMATS:
+        done = table.add_files(parts[1], **how)
+    else:
+        done = add_files_of(table, _source(call), **how)
     return [(done.added_files_count, done.changed_partition_count)]
 
 
@@ -94,15 +102,12 @@ def rewrite_table_path(call: Call) -> Rows:
     ]
 
 
-def _source_files(call: Call) -> list[str]:
-    """The folder that `parquet`.`path` names, or the files of a table of Spark's catalog."""
-    parts = parts_of(call, "source_table")
-    if len(parts) == 2 and parts[0].lower() in _FORMATS:
-        return [parts[1]]
+def _source(call: Call) -> ForeignTable:
+    """The table of Spark's catalog that is the source."""
     source = session_table(call.scope.spark, session_name_of(call, "source_table"))
     if not source.files:
         raise InvalidStatementError(f"source_table = {call['source_table']!r} has no files")
-    return list(source.files)
+    return source
 
 
 def _check_import(call: Call) -> None:
