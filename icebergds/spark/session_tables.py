@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from icebergds.errors import InvalidOptionError
 from icebergds.spark.session import is_connect
-from icebergds.spark.sources import need_source
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -32,8 +31,7 @@ def guard_session_tables(spark: SparkSession) -> None:
     sessions share, for this format alone.
     """
     if not getattr(spark, _IS_GUARDED, False):
-        guarded = _guarded_sql(spark, spark.sql)
-        setattr(spark, "sql", guarded)  # noqa: B010 - a method of this object
+        setattr(spark, "sql", _guarded_sql(spark.sql))  # noqa: B010 - a method of this object
         setattr(spark, _IS_GUARDED, True)
     _guard_catalog(type(spark.catalog))
     _guard_writer(_writer_class(spark))
@@ -58,14 +56,12 @@ def creates_session_table(statement: str) -> bool:
     return is_table and words[len(head) + 1 : len(head) + 2] == [_FORMAT.upper()]
 
 
-def _guarded_sql(spark: SparkSession, sql: Callable[_P, _R]) -> Callable[_P, _R]:
+def _guarded_sql(sql: Callable[_P, _R]) -> Callable[_P, _R]:
     @wraps(sql)
     def guarded(*args: _P.args, **kwargs: _P.kwargs) -> _R:
         statement = args[0] if args else kwargs.get("sqlQuery")
         if isinstance(statement, str) and creates_session_table(statement):
             raise _refused("CREATE TABLE ... USING icebergpy")
-        if isinstance(statement, str) and _FORMAT in statement.lower():
-            need_source(spark)
         return sql(*args, **kwargs)
 
     return guarded

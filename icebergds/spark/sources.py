@@ -6,10 +6,13 @@ its own, which takes longer than to plan a read. What Spark's own reader reads n
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import wraps
 from typing import TYPE_CHECKING, Any
 
 from icebergds.spark.replacement_log import keep_replacement_quiet
 from icebergds.spark.session import is_connect
+from icebergds.spark.verbs import FORMAT
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -18,6 +21,7 @@ if TYPE_CHECKING:
 SESSION_ID = "spark.icebergpy.session-id"
 """The setting that identifies a session, also where PySpark returns another object for it."""
 
+_IS_OURS = "_icebergds_sql"
 # The sources of sessions; and those that the JVM's sessions have, of which Spark makes copies with
 # the same settings.
 _wanted: dict[str, type[DataSource]] = {}
@@ -32,8 +36,25 @@ def set_source(spark: SparkSession, session: str, source: type[DataSource]) -> N
     """
     if is_connect(spark):
         spark.dataSource.register(source)
-    else:
-        _wanted[session] = source
+        return
+    _wanted[session] = source
+    kind: Any = type(spark)
+    if not getattr(kind.sql, _IS_OURS, False):
+        kind.sql = _sql(kind.sql)
+
+
+def _sql(of_spark: Callable[..., Any]) -> Callable[..., Any]:
+    """The method of all sessions, for statements with `USING icebergpy`."""
+
+    @wraps(of_spark)
+    def sql(self: SparkSession, *args: Any, **kwargs: Any) -> Any:
+        text = args[0] if args else kwargs.get("sqlQuery")
+        if isinstance(text, str) and FORMAT in text.lower():
+            need_source(self)
+        return of_spark(self, *args, **kwargs)
+
+    setattr(sql, _IS_OURS, True)
+    return sql
 
 
 def forget_source(session: str) -> None:

@@ -7,16 +7,19 @@ from functools import wraps
 from typing import TYPE_CHECKING, Any
 
 from icebergds.expr.names import in_backticks
+from icebergds.operations.write.stream_options import PARTITIONED_BY
+from icebergds.spark.errors import prepare_thread
 from icebergds.spark.frames.readers import READER
-from icebergds.spark.session import is_connect
+from icebergds.spark.session import acting_in, is_connect
 from icebergds.spark.sources import need_source
-from icebergds.spark.verbs import FORMAT, is_format, names_our_table
+from icebergds.spark.verbs import FORMAT, is_format, named_table, names_our_table
 from icebergds.spark.writers.save_writer import WRITER
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _IS_OURS = "_icebergds_streams"
+_IS_OF_FORMAT = "_icebergds_is_format"
 _PARTITIONING = "_icebergds_partitioning"
 
 
@@ -25,7 +28,7 @@ def take_over_streams(spark: SparkSession) -> None:
     reader, writer = _classes(spark)
     if not getattr(reader.table, _IS_OURS, False):
         reader.table, writer.toTable = _table(reader.table), _to_table(writer.toTable)
-        writer.partitionBy = _partition_by(writer.partitionBy)
+        writer.partitionBy, writer.start = _partition_by(writer.partitionBy), _start(writer.start)
         reader.format, writer.format = _format(reader.format), _format(writer.format)
 
 
@@ -52,8 +55,10 @@ def _session(stream: Any) -> SparkSession:
 def _format(of_spark: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(of_spark)
     def format(self: Any, source: str) -> Any:
-        if is_format(source):
+        is_ours = is_format(source)
+        if is_ours:
             need_source(_session(self))
+        setattr(self, _IS_OF_FORMAT, is_ours)
         return of_spark(self, source)
 
     return format
@@ -62,9 +67,11 @@ def _format(of_spark: Callable[..., Any]) -> Callable[..., Any]:
 def _table(of_spark: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(of_spark)
     def table(self: Any, tableName: str) -> Any:  # noqa: N803 - the name in PySpark
-        if _is_ours(_session(self), READER, tableName):
-            return self.format(FORMAT).load(tableName)
-        return of_spark(self, tableName)
+        session = _session(self)
+        if not _is_ours(session, READER, tableName):
+            return of_spark(self, tableName)
+        named = _named(session, tableName)
+        return self.format(FORMAT).option("catalog", named["catalog"]).load(named["path"])
 
     setattr(table, _IS_OURS, True)
     return table
@@ -81,18 +88,47 @@ def _to_table(of_spark: Callable[..., Any]) -> Callable[..., Any]:
         queryName: str | None = None,  # noqa: N803 - the name in PySpark
         **options: Any,
     ) -> Any:
+        session = _session(self)
         is_named = format is None or is_format(format)
-        if not is_named or not _is_ours(_session(self), WRITER, tableName):
+        if not is_named or not _is_ours(session, WRITER, tableName):
             return of_spark(self, tableName, format, outputMode, partitionBy, queryName, **options)
-        if partitionBy is not None:
-            self.partitionBy(partitionBy)
+        named = _named(session, tableName)
         # As Spark does, the table is created where there is none.
-        created = {"create": "true"}
-        if columns := getattr(self, _PARTITIONING, ()):
-            created["partition-by"] = ", ".join(map(_term, columns))
-        return self.start(tableName, FORMAT, outputMode, None, queryName, **created, **options)
+        given = {"create": "true", **options, "catalog": named["catalog"]}
+        return self.start(named["path"], FORMAT, outputMode, partitionBy, queryName, **given)
 
     return to_table
+
+
+def _start(of_spark: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(of_spark)
+    def start(
+        self: Any,
+        path: str | None = None,
+        format: str | None = None,
+        outputMode: str | None = None,  # noqa: N803 - the name in PySpark
+        partitionBy: str | list[str] | None = None,  # noqa: N803 - the name in PySpark
+        queryName: str | None = None,  # noqa: N803 - the name in PySpark
+        **options: Any,
+    ) -> Any:
+        if format is not None:
+            self.format(format)
+        if partitionBy is not None:
+            self.partitionBy(partitionBy)
+        if getattr(self, _IS_OF_FORMAT, False):
+            session = _session(self)
+            if not is_connect(session):
+                prepare_thread(session)
+            if columns := getattr(self, _PARTITIONING, ()):
+                options.setdefault(PARTITIONED_BY, ", ".join(map(_term, columns)))
+        return of_spark(self, path, None, outputMode, None, queryName, **options)
+
+    return start
+
+
+def _named(session: SparkSession, table: str) -> dict[str, str]:
+    with acting_in(session):
+        return named_table({}, table)
 
 
 def _partition_by(of_spark: Callable[..., Any]) -> Callable[..., Any]:

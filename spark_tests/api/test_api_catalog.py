@@ -407,6 +407,13 @@ def test_nothing_is_deleted_before_the_catalog_has_forgotten_the_table(sql: Cata
     assert not sql.table_exists("db.t")
 
 
+def test_no_table_is_created_within_another(catalog: Catalog) -> None:
+    table = catalog.create_table("db.t", _SCHEMA)
+    with pytest.raises((InvalidOptionError, NoSuchNamespaceError)):
+        catalog.create_table("db.t.branch_b", _SCHEMA)
+    assert catalog.load_table("db.t").metadata == table.metadata
+
+
 def test_namespaces_are_kept(catalog: Catalog) -> None:
     with pytest.raises(AlreadyExistsError):
         catalog.create_namespace("db")

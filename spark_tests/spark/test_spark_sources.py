@@ -92,6 +92,12 @@ def test_a_session_that_is_registered_again_gets_its_new_catalogs(
     assert columns("other.db.t") == ["id"]
 
 
+def test_sql_of_any_object_of_the_session_knows_its_catalogs(session: SparkSession) -> None:
+    same = SparkSession(session.sparkContext, session._jsparkSession)
+    same.sql("CREATE TEMPORARY VIEW v USING icebergpy OPTIONS (path 'lake.db.t')")
+    assert session.table("v").count() == 3
+
+
 def test_the_session_of_a_batch_gets_the_source_too(
     session: SparkSession, table: Table, tmp_path: Path
 ) -> None:

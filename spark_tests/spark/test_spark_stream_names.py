@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark.errors import AnalysisException
+from pyspark.errors import AnalysisException, StreamingQueryException
 from pyspark.sql import SparkSession
-from pyspark.sql.streaming import DataStreamWriter
+from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from icebergds import Catalog, load_catalog, register
 
@@ -72,6 +73,16 @@ def test_a_load_of_a_stream_takes_a_name(
         lambda writer: writer.toTable("lake.db.copy", partitionBy="day"),
         lambda writer: writer.toTable("lake.db.copy", partitionBy=["day"]),
         lambda writer: writer.partitionBy("day").toTable("lake.db.copy"),
+        lambda writer: writer.toTable("lake.db.copy", **{"partition-by": "day"}),
+        lambda writer: writer.format("icebergpy").start(
+            "lake.db.copy", partitionBy="day", create="true"
+        ),
+        lambda writer: (
+            writer.format("icebergpy")
+            .partitionBy("day")
+            .option("create", "true")
+            .start("lake.db.copy")
+        ),
     ],
 )
 def test_a_table_that_a_stream_creates_is_partitioned_as_asked(
@@ -82,6 +93,45 @@ def test_a_table_that_a_stream_creates_is_partitioned_as_asked(
 ) -> None:
     _run(session.readStream.table("lake.db.events").writeStream, start, tmp_path)
     assert [field.name for field in catalog.load_table("db.copy").spec().fields] == ["day"]
+
+
+def test_a_table_that_is_there_keeps_its_partitions(
+    session: SparkSession, catalog: Catalog, tmp_path: Path
+) -> None:
+    catalog.create_table("db.copy", "id bigint, day date")
+    events = session.readStream.table("lake.db.events").writeStream.partitionBy("day")
+    _run(events, lambda writer: writer.format("icebergpy").start("lake.db.copy"), tmp_path)
+    assert catalog.load_table("db.copy").spec().is_unpartitioned
+    assert catalog.load_table("db.copy").scan().count() == 1
+
+
+def test_a_stream_is_started_in_any_thread(
+    session: SparkSession, catalog: Catalog, tmp_path: Path
+) -> None:
+    writer = session.readStream.table("lake.db.events").writeStream
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(_run, writer, lambda w: w.toTable("lake.db.copy"), tmp_path).result()
+    assert catalog.load_table("db.copy").scan().count() == 1
+
+
+def test_a_name_is_no_directory(
+    session: SparkSession, catalog: Catalog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("lake.db.copy").mkdir()
+    events = session.readStream.table("lake.db.events")
+    _run(events.writeStream, lambda writer: writer.toTable("lake.db.copy"), tmp_path)
+    assert catalog.load_table("db.copy").scan().count() == 1
+    assert list(Path("lake.db.copy").iterdir()) == []
+
+
+def test_no_table_is_made_within_another(
+    session: SparkSession, catalog: Catalog, tmp_path: Path
+) -> None:
+    events = session.readStream.table("lake.db.events").writeStream
+    with pytest.raises(StreamingQueryException, match="to write to a branch of that table, use"):
+        _run(events, lambda writer: writer.toTable("lake.db.events.branch_b"), tmp_path)
+    assert catalog.list_namespaces("db") == []
 
 
 def test_names_of_other_catalogs_are_left_to_spark(session: SparkSession, tmp_path: Path) -> None:

@@ -87,9 +87,11 @@ class FileSystemCatalog:
         """Checks that the location is the only possible one; namespaces need not exist.
 
         Raises:
-            InvalidOptionError: the location is not `new_table_location`.
+            InvalidOptionError: the location is not `new_table_location`, or that of another table
+                is around it.
             UnsupportedFeatureError: the storage cannot create files exclusively.
         """
+        self._refuse_within_table(identifier)
         check_creation_at(self.io, self._directory(identifier), location, self._named(identifier))
 
     def create(self, identifier: Identifier, updates: Sequence[TableUpdate]) -> TableState:
@@ -97,10 +99,12 @@ class FileSystemCatalog:
 
         Raises:
             AlreadyExistsError: the table exists.
-            InvalidOptionError: the updates set another location than `new_table_location`.
+            InvalidOptionError: the updates set another location than `new_table_location`, or that
+                of another table is around it.
             UnsupportedFeatureError: the storage cannot create files exclusively.
             CommitStateUnknownError: it is unknown whether the table was created.
         """
+        self._refuse_within_table(identifier)
         return create_at_location(
             self.io, self._directory(identifier), updates, self._named(identifier)
         )
@@ -258,6 +262,16 @@ class FileSystemCatalog:
         """Raises NoSuchNamespaceError; otherwise UnsupportedFeatureError, always."""
         self._existing(namespace)
         raise self._without_properties(namespace)
+
+    def _refuse_within_table(self, identifier: Identifier) -> None:
+        """Refuses tables such as `db.events.branch_b`, in the directory of `db.events`."""
+        namespace = identifier[:-1]
+        if len(namespace) > 1 and list_versions(self.io, self._namespace_directory(namespace)):
+            raise InvalidOptionError(
+                f"table {self._named(identifier)} cannot be created: {self._named(namespace)} is a "
+                "table, not a namespace; to write to a branch of that table, use the option "
+                "'branch'"
+            )
 
     def _named(self, identifier: Identifier) -> str:
         return ".".join((self.name, *identifier))

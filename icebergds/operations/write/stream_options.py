@@ -9,6 +9,9 @@ from icebergds.errors import InvalidOptionError
 from icebergds.operations.options.values import one_of, parse, positive
 from icebergds.suggestions import did_you_mean
 
+PARTITIONED_BY = "stream-partitioned-by"
+"""The option with what `partitionBy` of a stream says: the `partition-by` of a table it creates."""
+
 # Options of Spark itself, which it passes to every sink.
 _OF_SPARK = frozenset({"checkpointlocation", "queryname"})
 _ON_MISSING = "on-missing-batches"
@@ -63,8 +66,10 @@ def streaming_write_options(options: Mapping[str, str]) -> StreamWriteOptions:
     """
     own = {name.lower(): value for name, value in options.items()}
     may_miss_batches = parse(own, _ON_MISSING, one_of("fail", "continue"), "fail") == "continue"
-    taken = {*_OF_SPARK, _ON_MISSING, *_OF_MAINTENANCE}
+    taken = {*_OF_SPARK, _ON_MISSING, PARTITIONED_BY, *_OF_MAINTENANCE}
     given = {name: value for name, value in options.items() if name.lower() not in taken}
+    if own.get("create", "").lower() == "true" and "partition-by" not in own:
+        given |= {"partition-by": own[PARTITIONED_BY]} if PARTITIONED_BY in own else {}
     for name in given:
         if name.lower() in _REFUSED:
             raise InvalidOptionError(
