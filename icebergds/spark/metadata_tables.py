@@ -10,16 +10,25 @@ from pyspark.sql.types import StructType
 
 from icebergds.commit.operations import TableState
 from icebergds.operations.metadata_tables.kinds import MetadataTable
-from icebergds.operations.metadata_tables.load import open_metadata_table
-from icebergds.operations.metadata_tables.plan import plan_metadata_table
+from icebergds.operations.metadata_tables.load import PARTS_OF_PARTITIONS, open_metadata_table
+from icebergds.operations.metadata_tables.plan import (
+    files_of_snapshot,
+    filters_parts,
+    plan_metadata_table,
+)
 from icebergds.operations.metadata_tables.read import read_metadata_table
+from icebergds.operations.metadata_tables.tasks import MetadataTablePlan
 from icebergds.operations.options.values import is_of_address
-from icebergds.operations.read.options import METADATA_TABLE, parse_read_options
+from icebergds.operations.read.options import METADATA_TABLE, ReadOptions, parse_read_options
 from icebergds.operations.read.scan_options import scan_options
 from icebergds.spark.arrow_output import shaper
 from icebergds.spark.errors import own_errors, prepare_thread
+from icebergds.spark.partition_totals import added_up
 from icebergds.spark.session import in_zone_of
 from icebergds.spark.types import spark_arrow_schema, spark_schema
+
+# Above, `partitions` is added up by tasks: a shuffle takes longer than fewer files do.
+_FILES_OF_ONE_PROCESS = 200_000
 
 
 def metadata_table_frame(
@@ -39,14 +48,27 @@ def metadata_table_frame(
         IcebergError: the options do not fit the metadata table.
     """
     options = in_zone_of(spark, options)
-    plan_metadata_table(kind, state, parse_read_options(options))
+    parsed = parse_read_options(options)
+    plan = plan_metadata_table(kind, state, parsed)
     prepare_thread(spark)
     reader = spark.read.format("icebergpy")
     if schema is not None:
         reader = reader.schema(schema)
     given = scan_options(state.io, {METADATA_TABLE: kind.value}, options)
+    if schema is None and _is_read_in_parts(plan, parsed):
+        reader = reader.option(PARTS_OF_PARTITIONS, "true")
+        given.pop("columns", None)
+        with own_errors():
+            parts = reader.options(**given).load(state.metadata_location)
+            return added_up(parts, plan.columns)
     with own_errors():
         return reader.options(**given).load(state.metadata_location)
+
+
+def _is_read_in_parts(plan: MetadataTablePlan, options: ReadOptions) -> bool:
+    if plan.kind is not MetadataTable.PARTITIONS or not filters_parts(plan):
+        return False
+    return files_of_snapshot(plan, options) > _FILES_OF_ONE_PROCESS
 
 
 def staged_metadata_table(

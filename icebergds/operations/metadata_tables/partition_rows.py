@@ -85,6 +85,11 @@ class PartitionTotals:
         """The rows, in the order of `metadata_table_schema`."""
         return [self._row(part) for part in self._found.values()]
 
+    def parts(self, part: int) -> list[Row]:
+        """The rows of one of several parts, in the order of `partition_parts_schema`."""
+        # Texts of keys are the same in all processes.
+        return [(*self._row(found), repr(key).encode(), part) for key, found in self._found.items()]
+
     def _put(self, part: _Partition) -> None:
         known = self._found.setdefault((part.known_fields, *values_key(part.values)), part)
         if known is part:

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from icebergds.commit.operations import TableState
 from icebergds.errors import InvalidOptionError, UnsupportedFeatureError
-from icebergds.expr.bind import bind
+from icebergds.expr.bind import bind, field_ids
 from icebergds.expr.evaluate import holds
 from icebergds.expr.nodes import BoundPredicate, Expr, evaluate
 from icebergds.expr.summary import manifest_might_match
@@ -25,8 +25,12 @@ from icebergds.operations.metadata_tables.metadata_rows import (
     rows_of_metadata,
 )
 from icebergds.operations.metadata_tables.partition_rows import PartitionTotals
-from icebergds.operations.metadata_tables.schemas import metadata_table_schema
+from icebergds.operations.metadata_tables.schemas import (
+    metadata_table_schema,
+    partition_parts_schema,
+)
 from icebergds.operations.metadata_tables.tasks import (
+    AddUpPartitions,
     MetadataTablePlan,
     MetadataTask,
     ReadManifestLists,
@@ -54,12 +58,18 @@ _METADATA_SPLIT_SIZE_DEFAULT = 32 * 1024 * 1024
 
 
 def plan_metadata_table(
-    kind: MetadataTable, state: TableState, options: ReadOptions, columns: Schema | None = None
+    kind: MetadataTable,
+    state: TableState,
+    options: ReadOptions,
+    columns: Schema | None = None,
+    *,
+    of_parts: bool = False,
 ) -> MetadataTablePlan:
     """Checks the options of a read of a metadata table, before anything is read.
 
     Args:
         columns: those that are read; by default those of the options.
+        of_parts: as in `MetadataTablePlan`; the filter must be one that `filters_parts` takes.
 
     Raises:
         InvalidFilterError: the filter cannot be bound.
@@ -67,12 +77,29 @@ def plan_metadata_table(
         NoSuchSnapshotError: the snapshot, branch or tag does not exist.
     """
     _check(kind, state, options)
-    table = metadata_table_schema(kind, state.metadata)
+    if of_parts:
+        table = partition_parts_schema(state.metadata)
+    else:
+        table = metadata_table_schema(kind, state.metadata)
     if columns is None:
         names = options.columns
         columns = table.schema if names is None else select_columns(table.schema, names)
     row_filter = bind(options.row_filter, table.schema, case_sensitive=False)
-    return MetadataTablePlan(kind, state, table, columns, row_filter)
+    committed_ms = _committed_ms(state) if of_parts else {}
+    return MetadataTablePlan(kind, state, table, columns, row_filter, of_parts, committed_ms)
+
+
+def filters_parts(plan: MetadataTablePlan) -> bool:
+    """Whether the filter of `partitions` holds for all parts of a partition, or for none."""
+    return field_ids(plan.row_filter) <= plan.table.partition_ids.keys()
+
+
+def files_of_snapshot(plan: MetadataTablePlan, options: ReadOptions) -> int:
+    """How many files the snapshot that is read has, as far as its summary tells."""
+    snapshot, _ = resolve_snapshot(plan.state.metadata, options.time_travel, plan.state.name)
+    summary = {} if snapshot is None else snapshot.summary
+    counts = (summary.get(name, "") for name in ("total-data-files", "total-delete-files"))
+    return sum(int(count) for count in counts if count.isdecimal())
 
 
 def metadata_tasks(plan: MetadataTablePlan, options: ReadOptions) -> list[MetadataTask]:
@@ -93,7 +120,7 @@ def metadata_tasks(plan: MetadataTablePlan, options: ReadOptions) -> list[Metada
     if kind is MetadataTable.MANIFESTS:
         return [ReadyRows([manifest_row(state.metadata, manifest) for manifest in manifests])]
     manifests = [manifest for manifest in manifests if _might_match(plan, manifest)]
-    if kind is MetadataTable.PARTITIONS:
+    if kind is MetadataTable.PARTITIONS and not plan.of_parts:
         return [ReadyRows(_partition_rows(plan, manifests))]
     size, least = _task_weights(plan, options)
     if kind is MetadataTable.POSITION_DELETES:
@@ -102,7 +129,10 @@ def metadata_tasks(plan: MetadataTablePlan, options: ReadOptions) -> list[Metada
         weights = [max(own, least) for own in sizes]
         return [ReadPositionDeletes(some) for some in _packed(files, weights, size)]
     weights = [max(manifest.manifest_length, least) for manifest in manifests]
-    return [ReadManifests(some) for some in _packed(manifests, weights, size)]
+    packed = _packed(manifests, weights, size)
+    if plan.of_parts:
+        return [AddUpPartitions(some, part) for part, some in enumerate(packed)]
+    return [ReadManifests(some) for some in packed]
 
 
 def task_plan(plan: MetadataTablePlan) -> MetadataTablePlan:
@@ -207,12 +237,15 @@ def _task_weights(plan: MetadataTablePlan, options: ReadOptions) -> tuple[int, i
 
 
 def _partition_rows(plan: MetadataTablePlan, manifests: Sequence[ManifestFile]) -> list[Row]:
-    metadata = plan.state.metadata
-    committed_ms = {one.snapshot_id: one.timestamp_ms for one in metadata.snapshots}
-    totals = PartitionTotals(unified_partition_type(metadata, active_only=True), committed_ms)
+    partition_type = unified_partition_type(plan.state.metadata, active_only=True)
+    totals = PartitionTotals(partition_type, _committed_ms(plan.state))
     for columns in _read_all(plan, manifests):
         totals.add(columns)
     return totals.rows()
+
+
+def _committed_ms(state: TableState) -> dict[int, int]:
+    return {one.snapshot_id: one.timestamp_ms for one in state.metadata.snapshots}
 
 
 def _position_delete_files(

@@ -20,10 +20,12 @@ from icebergds.operations.metadata_tables.file_rows import (
     needed_statistics,
 )
 from icebergds.operations.metadata_tables.metadata_rows import Row, manifest_row
+from icebergds.operations.metadata_tables.partition_rows import PartitionTotals
 from icebergds.operations.metadata_tables.plan import live_columns, metadata_tasks
 from icebergds.operations.metadata_tables.position_delete_rows import position_delete_rows
 from icebergds.operations.metadata_tables.ready_rows import row_batches
 from icebergds.operations.metadata_tables.tasks import (
+    AddUpPartitions,
     MetadataTablePlan,
     MetadataTask,
     ReadManifestLists,
@@ -32,6 +34,7 @@ from icebergds.operations.metadata_tables.tasks import (
     ReadyRows,
 )
 from icebergds.operations.read.options import ReadOptions
+from icebergds.scan.projection import unified_partition_type
 from icebergds.spec.schema import Schema
 
 _READERS = 8
@@ -59,6 +62,10 @@ def read_metadata_task(plan: MetadataTablePlan, task: MetadataTask) -> Iterator[
     match task:
         case ReadManifests():
             yield from _entries(plan, task)
+        case AddUpPartitions():
+            yield from _matching(
+                plan, partial(row_batches, _added_up(plan, task), plan.table.schema)
+            )
         case ReadManifestLists():
             listed = _listed(plan, task)
             yield from _matching(plan, partial(row_batches, listed, plan.table.schema))
@@ -77,6 +84,14 @@ def _entries(plan: MetadataTablePlan, task: ReadManifests) -> Iterator[pa.Record
         rows = entry_rows(columns, plan.table, plan.columns, plan.row_filter)
         for start in range(0, rows.num_rows, _ENTRIES_AT_A_TIME):
             yield rows.slice(start, _ENTRIES_AT_A_TIME)
+
+
+def _added_up(plan: MetadataTablePlan, task: AddUpPartitions) -> list[Row]:
+    partition_type = unified_partition_type(plan.state.metadata, active_only=True)
+    totals = PartitionTotals(partition_type, plan.committed_ms)
+    for manifest in task.manifests:
+        totals.add(live_columns(plan, manifest, frozenset()))
+    return totals.parts(task.part)
 
 
 def _listed(plan: MetadataTablePlan, task: ReadManifestLists) -> Iterator[Row]:

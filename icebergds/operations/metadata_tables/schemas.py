@@ -48,6 +48,11 @@ CONTENT_OFFSET_OF_DELETES = NestedField(2147483639, "content_offset", LONG)
 CONTENT_SIZE_OF_DELETES = NestedField(2147483638, "content_size_in_bytes", LONG)
 _CONTENT_OF_VECTORS = (CONTENT_OFFSET_OF_DELETES, CONTENT_SIZE_OF_DELETES)
 
+PARTITION_KEY = NestedField(12, "partition_key", BINARY, required=True)
+"""In parts of `partitions`: the same in all parts of a partition, and in those alone."""
+PART = NestedField(13, "part", INT, required=True)
+"""In parts of `partitions`: the number of the part."""
+
 
 @dataclass(frozen=True, slots=True)
 class ColumnMetric:
@@ -101,6 +106,15 @@ def metadata_table_schema(kind: MetadataTable, metadata: TableMetadata) -> Metad
         refuse_unknown_values(metadata, partition)
         return MetadataTableSchema(Schema(_partition_fields(partition)), {}, own_ids)
     return _position_deletes(metadata, partition)
+
+
+def partition_parts_schema(metadata: TableMetadata) -> MetadataTableSchema:
+    """The columns of `partitions` in parts: those of `partitions`, and `PARTITION_KEY` and `PART`.
+
+    Errors are those of `metadata_table_schema`.
+    """
+    whole = metadata_table_schema(MetadataTable.PARTITIONS, metadata)
+    return replace(whole, schema=Schema((*whole.schema.fields, PARTITION_KEY, PART)))
 
 
 def refuse_unknown_values(metadata: TableMetadata, partition: StructType) -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from icebergds.commit.operations import TableState
@@ -25,6 +25,9 @@ class MetadataTablePlan:
         table: the columns of the metadata table.
         columns: those that are read; structs may be narrowed.
         row_filter: bound to `table`; all returned rows match it.
+        of_parts: whether `partitions` is read in parts, which several tasks add up
+            (`partition_parts_schema`).
+        committed_ms: of parts: when each snapshot was committed, by its id.
     """
 
     kind: MetadataTable
@@ -32,6 +35,8 @@ class MetadataTablePlan:
     table: MetadataTableSchema
     columns: Schema
     row_filter: Expr
+    of_parts: bool = False
+    committed_ms: Mapping[int, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +44,18 @@ class ReadManifests:
     """Reads the entries of manifests."""
 
     manifests: tuple[ManifestFile, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AddUpPartitions:
+    """Adds up the files of manifests by their partitions.
+
+    Attributes:
+        part: the number of the task.
+    """
+
+    manifests: tuple[ManifestFile, ...]
+    part: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,4 +79,6 @@ class ReadyRows:
     rows: Iterable[Row]
 
 
-MetadataTask: TypeAlias = ReadManifests | ReadManifestLists | ReadPositionDeletes | ReadyRows
+MetadataTask: TypeAlias = (
+    ReadManifests | AddUpPartitions | ReadManifestLists | ReadPositionDeletes | ReadyRows
+)
