@@ -187,9 +187,7 @@ class IcebergDataSource(DataSource):
 
         load = self._metadata_table
         assert load is not None, "the load names a metadata table"
-        return plan_metadata_table(
-            load.kind, load.state, load.options, columns, of_parts=load.of_parts
-        )
+        return plan_metadata_table(load.kind, load.state, load.options, columns)
 
     def _metadata_reader(self, schema: StructType) -> DataSourceReader:
         from icebergds.spark.metadata_reader import MetadataTableReader

@@ -2,33 +2,48 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import pickle
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, SparkSession, functions as f
 from pyspark.sql.types import StructType
 
 from icebergds.commit.operations import TableState
+from icebergds.errors import IcebergError
 from icebergds.operations.metadata_tables.kinds import MetadataTable
-from icebergds.operations.metadata_tables.load import PARTS_OF_PARTITIONS, open_metadata_table
+from icebergds.operations.metadata_tables.load import open_metadata_table
 from icebergds.operations.metadata_tables.plan import (
     files_of_snapshot,
     filters_parts,
+    metadata_tasks,
     plan_metadata_table,
+    task_plan,
 )
-from icebergds.operations.metadata_tables.read import read_metadata_table
-from icebergds.operations.metadata_tables.tasks import MetadataTablePlan
+from icebergds.operations.metadata_tables.read import read_metadata_table, read_metadata_task
+from icebergds.operations.metadata_tables.tasks import MetadataTablePlan, MetadataTask
 from icebergds.operations.options.values import is_of_address
 from icebergds.operations.read.options import METADATA_TABLE, ReadOptions, parse_read_options
 from icebergds.operations.read.scan_options import scan_options
 from icebergds.spark.arrow_output import shaper
-from icebergds.spark.errors import own_errors, prepare_thread
+from icebergds.spark.errors import own_errors, prepare_thread, without_frames
 from icebergds.spark.partition_totals import added_up
-from icebergds.spark.session import in_zone_of
+from icebergds.spark.session import in_zone_of, is_connect
 from icebergds.spark.types import spark_arrow_schema, spark_schema
+from icebergds.spark.user_schema import project_user_schema, refuse_second_choice
+from icebergds.spark.worker import settle_worker
 
-# Above, `partitions` is added up by tasks: a shuffle takes longer than fewer files do.
-_FILES_OF_ONE_PROCESS = 200_000
+_LOCAL = (
+    MetadataTable.MANIFESTS,
+    MetadataTable.HISTORY,
+    MetadataTable.SNAPSHOTS,
+    MetadataTable.REFS,
+    MetadataTable.METADATA_LOG_ENTRIES,
+)
+# Above, `partitions` is added up by several tasks: a shuffle takes longer than fewer files do.
+_FILES_OF_ONE_TASK = 200_000
 
 
 def metadata_table_frame(
@@ -50,25 +65,25 @@ def metadata_table_frame(
     options = in_zone_of(spark, options)
     parsed = parse_read_options(options)
     plan = plan_metadata_table(kind, state, parsed)
+    if schema is not None:
+        refuse_second_choice(parsed)
+        columns = project_user_schema(schema, plan.table.schema.fields, state.name)
+        plan = plan_metadata_table(kind, state, parsed, columns)
     prepare_thread(spark)
+    if not kind.is_of_all_snapshots and kind is not MetadataTable.POSITION_DELETES:
+        try:
+            return _planned_frame(spark, plan, parsed)
+        except IcebergError:
+            # The server may reach the table's storage, where this process does not.
+            if not is_connect(spark):
+                raise
+    # There may be many lists, or manifests of deletes: they are read when rows are asked for.
     reader = spark.read.format("icebergpy")
     if schema is not None:
         reader = reader.schema(schema)
     given = scan_options(state.io, {METADATA_TABLE: kind.value}, options)
-    if schema is None and _is_read_in_parts(plan, parsed):
-        reader = reader.option(PARTS_OF_PARTITIONS, "true")
-        given.pop("columns", None)
-        with own_errors():
-            parts = reader.options(**given).load(state.metadata_location)
-            return added_up(parts, plan.columns)
     with own_errors():
         return reader.options(**given).load(state.metadata_location)
-
-
-def _is_read_in_parts(plan: MetadataTablePlan, options: ReadOptions) -> bool:
-    if plan.kind is not MetadataTable.PARTITIONS or not filters_parts(plan):
-        return False
-    return files_of_snapshot(plan, options) > _FILES_OF_ONE_PROCESS
 
 
 def staged_metadata_table(
@@ -79,10 +94,7 @@ def staged_metadata_table(
     Errors are those of `metadata_table_frame`.
     """
     parsed = parse_read_options(in_zone_of(spark, options))
-    plan = plan_metadata_table(kind, state, parsed)
-    batches = map(shaper(plan.columns), read_metadata_table(plan, parsed).to_batches())
-    rows = pa.Table.from_batches(batches, spark_arrow_schema(plan.columns))
-    return spark.createDataFrame(rows, spark_schema(plan.columns))
+    return _local_frame(spark, plan_metadata_table(kind, state, parsed), parsed)
 
 
 def load_metadata_table(
@@ -101,3 +113,64 @@ def load_metadata_table(
         if not is_of_address(name.lower()) and name.lower() != METADATA_TABLE
     }
     return metadata_table_frame(spark, load.state, load.kind, further, schema)
+
+
+def _planned_frame(spark: SparkSession, plan: MetadataTablePlan, options: ReadOptions) -> DataFrame:
+    """A metadata table that is planned now, of the metadata file and a snapshot's manifest list."""
+    if plan.kind in _LOCAL:
+        return _local_frame(spark, plan, options)
+    files = files_of_snapshot(plan, options)
+    if plan.kind is not MetadataTable.PARTITIONS:
+        return _tasks_frame(spark, plan, metadata_tasks(plan, options), files)
+    if files <= _FILES_OF_ONE_TASK or not filters_parts(plan):
+        return _tasks_frame(spark, plan, metadata_tasks(plan, options), 0)
+    of_parts = plan_metadata_table(
+        plan.kind, plan.state, replace(options, columns=None), of_parts=True
+    )
+    parts = _tasks_frame(spark, of_parts, metadata_tasks(of_parts, options), 0)
+    return added_up(parts, plan.columns)
+
+
+def _local_frame(spark: SparkSession, plan: MetadataTablePlan, options: ReadOptions) -> DataFrame:
+    batches = map(shaper(plan.columns), read_metadata_table(plan, options).to_batches())
+    rows = pa.Table.from_batches(batches, spark_arrow_schema(plan.columns))
+    # PySpark takes no empty Arrow columns.
+    given = rows if rows.num_rows else []
+    # Spark would compile conditions on local rows at once, and fails to compile `typeof`.
+    return spark.createDataFrame(given, spark_schema(plan.columns)).coalesce(1)
+
+
+def _tasks_frame(
+    spark: SparkSession, plan: MetadataTablePlan, tasks: Sequence[MetadataTask], rows: int
+) -> DataFrame:
+    """The rows of tasks, each of them read by a task of Spark.
+
+    Args:
+        rows: about how many there are, from which Spark estimates their size.
+    """
+    each = max(rows // max(len(tasks), 1), 1)
+    numbers = spark.range(0, each * len(tasks), 1, max(len(tasks), 1))
+    packed = tuple(zlib.compress(pickle.dumps(task), level=1) for task in tasks)
+    reading = _Reading(zlib.compress(pickle.dumps(task_plan(plan)), level=1), packed, each)
+    schema = spark_schema(plan.columns)
+    # Spark takes a filter's output to be as large as its input.
+    return numbers.where(f.col("id") % each == 0).mapInArrow(reading, schema)
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """Reads tasks, for `mapInArrow`, whose rows are their numbers, `each` apart."""
+
+    plan: bytes
+    tasks: tuple[bytes, ...]
+    each: int
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        settle_worker()
+        with without_frames():
+            plan: MetadataTablePlan = pickle.loads(zlib.decompress(self.plan))
+            shape = shaper(plan.columns)
+            for batch in batches:
+                for number in batch.column(0).to_pylist():
+                    task = pickle.loads(zlib.decompress(self.tasks[number // self.each]))
+                    yield from map(shape, read_metadata_task(plan, task))

@@ -188,7 +188,15 @@ def test_a_load_is_of_one_state_for_ever(session: SparkSession, tmp_path: Path) 
 
 def test_a_table_without_snapshots_has_no_rows(session: SparkSession, tmp_path: Path) -> None:
     table = people(tmp_path, count=0)
-    for kind in ("files", "entries", "partitions", "manifests", "all_manifests", "history"):
+    for kind in (
+        "files",
+        "entries",
+        "partitions",
+        "manifests",
+        "all_manifests",
+        "history",
+        "snapshots",
+    ):
         assert load(session, f"{table.location()}#{kind}").collect() == []
 
 
@@ -274,3 +282,25 @@ def test_queries_read_the_columns_and_rows_that_they_need(
     df = sql(front, query.format(**{kind: f"lake.db.t.{kind}" for kind in kinds}))
     assert rows(df) == rows(whole) != []
     assert "column_sizes" not in df._jdf.queryExecution().analyzed().toString()
+
+
+def test_tasks_that_spark_puts_together_read_each_row_once(
+    front: SparkSession, table: Table
+) -> None:
+    read = load(front, f"{table.location()}#entries", **{"split-size": "1"})
+    entries = rows(read)
+    assert read.rdd.getNumPartitions() > 1
+    assert rows(read.coalesce(1)) == entries
+    assert rows(read.union(read).coalesce(1)) == sorted(entries + entries, key=str)
+
+
+def test_spark_takes_many_files_to_be_large(front: SparkSession, tmp_path: Path) -> None:
+    def size(table: Table) -> int:
+        plan = load(front, f"{table.location()}#files")._jdf.queryExecution().optimizedPlan()
+        return int(plan.stats().sizeInBytes())
+
+    table = people(tmp_path, count=6)
+    few = size(table)
+    for i in range(4):
+        table.append(arrow([(100 + i, part, "more") for part in range(6)]))
+    assert size(table) > 3 * few

@@ -28,7 +28,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.every_spark]
 @pytest.fixture(autouse=True)
 def by_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Adds small tables up by tasks, too."""
-    monkeypatch.setattr(metadata_tables, "_FILES_OF_ONE_PROCESS", 0)
+    monkeypatch.setattr(metadata_tables, "_FILES_OF_ONE_TASK", 0)
 
 
 def partitions(spark: SparkSession, table: Table, **options: str) -> DataFrame:
@@ -152,5 +152,5 @@ def test_queries_by_name_are_answered(
     front: SparkSession, named: str, query: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     by_tasks = seen(sql(front, query.format(named)))
-    monkeypatch.setattr(metadata_tables, "_FILES_OF_ONE_PROCESS", 1_000)
+    monkeypatch.setattr(metadata_tables, "_FILES_OF_ONE_TASK", 1_000)
     assert by_tasks == seen(sql(front, query.format(named))) != []

@@ -40,7 +40,7 @@ from icebergds.formats.manifests.stored_columns import (
 # Fewer entries than this are faster to decode one by one.
 FEW_ENTRIES = 32
 # Blocks are decoded together up to this size, so that cursors and bytes stay in the CPU's caches.
-_CHUNK_BYTES = 4096 << 10
+_CHUNK_BYTES = 2048 << 10
 
 _FORMATS = ("parquet", "PARQUET", "puffin", "PUFFIN", "avro", "AVRO", "orc", "ORC")
 

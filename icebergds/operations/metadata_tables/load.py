@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from icebergds.commit.operations import TableState
 from icebergds.errors import InvalidFilterError, InvalidOptionError, NoSuchTableError
@@ -17,24 +17,16 @@ from icebergds.operations.read.options import (
 )
 from icebergds.suggestions import did_you_mean
 
-PARTS_OF_PARTITIONS = "parts-of-partitions"
-"""The option that loads `partitions` as tasks add it up, to be added up by Spark."""
-
 _NAMES = tuple(kind.value for kind in MetadataTable)
 
 
 @dataclass(frozen=True, slots=True)
 class MetadataTableLoad:
-    """A metadata table that a load names, with the state of its table.
-
-    Attributes:
-        of_parts: as in `MetadataTablePlan`.
-    """
+    """A metadata table that a load names, with the state of its table."""
 
     kind: MetadataTable
     state: TableState
     options: ReadOptions
-    of_parts: bool = False
 
 
 def open_metadata_table(options: Mapping[str, str]) -> MetadataTableLoad | None:
@@ -49,8 +41,6 @@ def open_metadata_table(options: Mapping[str, str]) -> MetadataTableLoad | None:
     given = {name.lower(): value for name, value in options.items()}
     path, catalog = given.get("path", ""), given.get("catalog")
     chosen = given.pop(METADATA_TABLE, None)
-    if chosen is not None and given.pop(PARTS_OF_PARTITIONS, None) is not None:
-        return replace(_opened(given, path, metadata_table_of(chosen)), of_parts=True)
     if chosen is not None:
         kind = metadata_table_of(chosen)
         _, mark, name = path.rpartition("#")

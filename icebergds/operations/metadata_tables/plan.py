@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from itertools import accumulate, groupby
+from operator import itemgetter
 from typing import TypeVar
 
 from icebergds.commit.operations import TableState
@@ -20,11 +22,9 @@ from icebergds.formats.manifests.reader import read_manifest_columns, readers_si
 from icebergds.formats.wrong_counts import WrongCounts
 from icebergds.operations.metadata_tables.kinds import MetadataTable
 from icebergds.operations.metadata_tables.metadata_rows import (
-    Row,
     manifest_row,
     rows_of_metadata,
 )
-from icebergds.operations.metadata_tables.partition_rows import PartitionTotals
 from icebergds.operations.metadata_tables.schemas import (
     metadata_table_schema,
     partition_parts_schema,
@@ -42,7 +42,7 @@ from icebergds.operations.read.options import ReadOptions, split_options
 from icebergds.operations.read.snapshot_read import without_other_snapshots
 from icebergds.operations.read.time_travel import TimeTravel, resolve_snapshot
 from icebergds.scan.plan.partition_filters import has_live_files
-from icebergds.scan.projection import select_columns, unified_partition_type
+from icebergds.scan.projection import select_columns
 from icebergds.spec.manifest import DataFile, FileContent, ManifestContent, ManifestFile
 from icebergds.spec.schema import Schema
 from icebergds.spec.snapshot import Snapshot
@@ -85,7 +85,7 @@ def plan_metadata_table(
         names = options.columns
         columns = table.schema if names is None else select_columns(table.schema, names)
     row_filter = bind(options.row_filter, table.schema, case_sensitive=False)
-    committed_ms = _committed_ms(state) if of_parts else {}
+    committed_ms = _committed_ms(state) if kind is MetadataTable.PARTITIONS else {}
     return MetadataTablePlan(kind, state, table, columns, row_filter, of_parts, committed_ms)
 
 
@@ -121,7 +121,7 @@ def metadata_tasks(plan: MetadataTablePlan, options: ReadOptions) -> list[Metada
         return [ReadyRows([manifest_row(state.metadata, manifest) for manifest in manifests])]
     manifests = [manifest for manifest in manifests if _might_match(plan, manifest)]
     if kind is MetadataTable.PARTITIONS and not plan.of_parts:
-        return [ReadyRows(_partition_rows(plan, manifests))]
+        return [AddUpPartitions(tuple(manifests))] if manifests else []
     size, least = _task_weights(plan, options)
     if kind is MetadataTable.POSITION_DELETES:
         files = list(_position_delete_files(plan, manifests))
@@ -156,6 +156,17 @@ def live_columns(
         # Whoever looks at metadata may look for what is wrong with it.
         wrong_counts=WrongCounts.WARN,
     )
+
+
+def entries_of_all(
+    plan: MetadataTablePlan, manifests: Sequence[ManifestFile]
+) -> Iterator[EntryColumns]:
+    """The entries of manifests without statistics, read side by side, a few of them ahead."""
+    readers = readers_side_by_side(plan.state.io, manifests)
+    with ThreadPoolExecutor(readers) as pool:
+        for start in range(0, len(manifests), readers):
+            some = manifests[start : start + readers]
+            yield from pool.map(lambda one: live_columns(plan, one, frozenset()), some)
 
 
 def _check(kind: MetadataTable, state: TableState, options: ReadOptions) -> None:
@@ -236,14 +247,6 @@ def _task_weights(plan: MetadataTablePlan, options: ReadOptions) -> tuple[int, i
     return size, splits.file_open_cost
 
 
-def _partition_rows(plan: MetadataTablePlan, manifests: Sequence[ManifestFile]) -> list[Row]:
-    partition_type = unified_partition_type(plan.state.metadata, active_only=True)
-    totals = PartitionTotals(partition_type, _committed_ms(plan.state))
-    for columns in _read_all(plan, manifests):
-        totals.add(columns)
-    return totals.rows()
-
-
 def _committed_ms(state: TableState) -> dict[int, int]:
     return {one.snapshot_id: one.timestamp_ms for one in state.metadata.snapshots}
 
@@ -251,32 +254,21 @@ def _committed_ms(state: TableState) -> dict[int, int]:
 def _position_delete_files(
     plan: MetadataTablePlan, manifests: Sequence[ManifestFile]
 ) -> Iterator[DataFile]:
-    for columns in _read_all(plan, manifests):
+    for columns in entries_of_all(plan, manifests):
         of_positions = columns.content == FileContent.POSITION_DELETES.value
         for entry in columns.filter(of_positions).entries():
             yield entry.data_file
 
 
-def _read_all(plan: MetadataTablePlan, manifests: Sequence[ManifestFile]) -> Iterator[EntryColumns]:
-    """The entries of manifests without statistics, read side by side, a few of them ahead."""
-    readers = readers_side_by_side(plan.state.io, manifests)
-    with ThreadPoolExecutor(readers) as pool:
-        for start in range(0, len(manifests), readers):
-            some = manifests[start : start + readers]
-            yield from pool.map(lambda one: live_columns(plan, one, frozenset()), some)
-
-
 def _packed(
     items: Iterable[_Item], weights: Sequence[int], most: int
 ) -> Iterator[tuple[_Item, ...]]:
-    """Neighbours together, so many that they have about a weight."""
-    some: list[_Item] = []
-    weight = 0
-    for item, own in zip(items, weights, strict=True):
-        if some and weight + own > most:
-            yield tuple(some)
-            some, weight = [], 0
-        some.append(item)
-        weight += own
-    if some:
-        yield tuple(some)
+    """Neighbours together, in parts of about the same weight, which is about `most` at most."""
+    total = sum(weights)
+    parts = -(-total // most)
+    starts = accumulate(weights, initial=0)
+    # By their middles: twice, so that they are whole numbers.
+    middles = (2 * start + weight for start, weight in zip(starts, weights, strict=False))
+    numbers = (middle * parts // (2 * total) for middle in middles)
+    for _, some in groupby(zip(numbers, items, strict=True), key=itemgetter(0)):
+        yield tuple(item for _, item in some)

@@ -21,7 +21,7 @@ from icebergds.operations.metadata_tables.file_rows import (
 )
 from icebergds.operations.metadata_tables.metadata_rows import Row, manifest_row
 from icebergds.operations.metadata_tables.partition_rows import PartitionTotals
-from icebergds.operations.metadata_tables.plan import live_columns, metadata_tasks
+from icebergds.operations.metadata_tables.plan import entries_of_all, live_columns, metadata_tasks
 from icebergds.operations.metadata_tables.position_delete_rows import position_delete_rows
 from icebergds.operations.metadata_tables.ready_rows import row_batches
 from icebergds.operations.metadata_tables.tasks import (
@@ -89,9 +89,13 @@ def _entries(plan: MetadataTablePlan, task: ReadManifests) -> Iterator[pa.Record
 def _added_up(plan: MetadataTablePlan, task: AddUpPartitions) -> list[Row]:
     partition_type = unified_partition_type(plan.state.metadata, active_only=True)
     totals = PartitionTotals(partition_type, plan.committed_ms)
-    for manifest in task.manifests:
-        totals.add(live_columns(plan, manifest, frozenset()))
-    return totals.parts(task.part)
+    if plan.of_parts:
+        for manifest in task.manifests:
+            totals.add(live_columns(plan, manifest, frozenset()))
+        return totals.parts(task.part)
+    for columns in entries_of_all(plan, task.manifests):
+        totals.add(columns)
+    return totals.rows()
 
 
 def _listed(plan: MetadataTablePlan, task: ReadManifestLists) -> Iterator[Row]:

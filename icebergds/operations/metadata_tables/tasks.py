@@ -27,7 +27,7 @@ class MetadataTablePlan:
         row_filter: bound to `table`; all returned rows match it.
         of_parts: whether `partitions` is read in parts, which several tasks add up
             (`partition_parts_schema`).
-        committed_ms: of parts: when each snapshot was committed, by its id.
+        committed_ms: when each snapshot was committed, by its id; for `partitions`.
     """
 
     kind: MetadataTable
@@ -51,11 +51,11 @@ class AddUpPartitions:
     """Adds up the files of manifests by their partitions.
 
     Attributes:
-        part: the number of the task.
+        part: the number of the task, if there are several.
     """
 
     manifests: tuple[ManifestFile, ...]
-    part: int
+    part: int = 0
 
 
 @dataclass(frozen=True, slots=True)
