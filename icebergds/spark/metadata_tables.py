@@ -72,7 +72,7 @@ def metadata_table_frame(
     prepare_thread(spark)
     if not kind.is_of_all_snapshots and kind is not MetadataTable.POSITION_DELETES:
         try:
-            return _planned_frame(spark, plan, parsed)
+            return _planned_frame(spark, plan, parsed, may_add_up=schema is None)
         except IcebergError:
             # The server may reach the table's storage, where this process does not.
             if not is_connect(spark):
@@ -115,18 +115,19 @@ def load_metadata_table(
     return metadata_table_frame(spark, load.state, load.kind, further, schema)
 
 
-def _planned_frame(spark: SparkSession, plan: MetadataTablePlan, options: ReadOptions) -> DataFrame:
+def _planned_frame(
+    spark: SparkSession, plan: MetadataTablePlan, options: ReadOptions, *, may_add_up: bool
+) -> DataFrame:
     """A metadata table that is planned now, of the metadata file and a snapshot's manifest list."""
     if plan.kind in _LOCAL:
         return _local_frame(spark, plan, options)
     files = files_of_snapshot(plan, options)
     if plan.kind is not MetadataTable.PARTITIONS:
         return _tasks_frame(spark, plan, metadata_tasks(plan, options), files)
-    if files <= _FILES_OF_ONE_TASK or not filters_parts(plan):
+    if files <= _FILES_OF_ONE_TASK or not may_add_up or not filters_parts(plan):
         return _tasks_frame(spark, plan, metadata_tasks(plan, options), 0)
-    of_parts = plan_metadata_table(
-        plan.kind, plan.state, replace(options, columns=None), of_parts=True
-    )
+    whole = replace(options, columns=None)
+    of_parts = plan_metadata_table(plan.kind, plan.state, whole, of_parts=True)
     parts = _tasks_frame(spark, of_parts, metadata_tasks(of_parts, options), 0)
     return added_up(parts, plan.columns)
 

@@ -264,7 +264,7 @@ def _packed(
     items: Iterable[_Item], weights: Sequence[int], most: int
 ) -> Iterator[tuple[_Item, ...]]:
     """Neighbours together, in parts of about the same weight, which is about `most` at most."""
-    total = sum(weights)
+    total = max(sum(weights), 1)
     parts = -(-total // most)
     starts = accumulate(weights, initial=0)
     # By their middles: twice, so that they are whole numbers.
