@@ -5,7 +5,7 @@ from __future__ import annotations
 import pickle
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession, functions as f
@@ -162,8 +162,9 @@ def _tasks_frame(
 class _Reading:
     """Reads tasks, for `mapInArrow`, whose rows are their numbers, `each` apart."""
 
-    plan: bytes
-    tasks: tuple[bytes, ...]
+    # With the credentials of the storage.
+    plan: bytes = field(repr=False)
+    tasks: tuple[bytes, ...] = field(repr=False)
     each: int
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
