@@ -6,6 +6,7 @@
 #   ICEBERGDS_ICEBERG_JAR   Java Iceberg's runtime for it, fetched with Maven (in .cache/java)
 #   ICEBERGDS_JDBC_DRIVERS  the folder of the drivers that its JDBC catalog needs, fetched likewise
 #   ICEBERGDS_AWS_JAR       its bundle of AWS, fetched likewise if ICEBERGDS_WITH_AWS is set
+#   ICEBERGDS_S3TABLES_JARS the folder of its catalog of S3 Tables, fetched with the bundle
 
 # Fetches an artifact, group:name:version, into the jar of a path.
 icebergds_fetch() {
@@ -18,10 +19,22 @@ icebergds_fetch() {
     mv "$folder/$(basename "$2")" "$2" && rmdir "$folder"
 }
 
+# Fetches what a project depends on into a folder.
+icebergds_fetch_all() {
+    [ -d "$2" ] && return
+    command -v mvn >/dev/null || { echo "java_oracle.sh: Maven is needed for $1" >&2; return 1; }
+    rm -rf "$2.incomplete"
+    mvn --batch-mode --quiet -Dstyle.color=never -f "$1" dependency:copy-dependencies \
+        -DoutputDirectory="$2.incomplete" || return 1
+    mv "$2.incomplete" "$2"
+}
+
 icebergds_java_oracle() {
     iceberg=1.12.0
     sqlite=3.50.3.0
     postgresql=42.7.4
+    mariadb=3.5.6
+    s3tables=0.1.8
     artifact=iceberg-spark-runtime-4.1_2.13
     root=$PWD
     if [ ! -d "$root/spark_tests/oracles" ]; then
@@ -47,11 +60,15 @@ icebergds_java_oracle() {
         "$ICEBERGDS_JDBC_DRIVERS/sqlite-jdbc-$sqlite.jar" || return 1
     icebergds_fetch org.postgresql:postgresql:$postgresql \
         "$ICEBERGDS_JDBC_DRIVERS/postgresql-$postgresql.jar" || return 1
+    icebergds_fetch org.mariadb.jdbc:mariadb-java-client:$mariadb \
+        "$ICEBERGDS_JDBC_DRIVERS/mariadb-java-client-$mariadb.jar" || return 1
     if [ -n "${ICEBERGDS_WITH_AWS:-}" ]; then
         ICEBERGDS_AWS_JAR=${ICEBERGDS_AWS_JAR:-$root/.cache/java/iceberg-aws-bundle-$iceberg.jar}
         icebergds_fetch org.apache.iceberg:iceberg-aws-bundle:$iceberg "$ICEBERGDS_AWS_JAR" ||
             return 1
-        export ICEBERGDS_AWS_JAR
+        ICEBERGDS_S3TABLES_JARS=${ICEBERGDS_S3TABLES_JARS:-$root/.cache/java/s3tables-catalog-$s3tables}
+        icebergds_fetch_all .ci/s3tables_catalog/pom.xml "$ICEBERGDS_S3TABLES_JARS" || return 1
+        export ICEBERGDS_AWS_JAR ICEBERGDS_S3TABLES_JARS
     fi
     export ICEBERGDS_JAVA_PYTHON ICEBERGDS_ICEBERG_JAR ICEBERGDS_JDBC_DRIVERS
 }

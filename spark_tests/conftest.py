@@ -14,6 +14,7 @@ import gcs_server
 import hdfs_server
 import hive_server
 import minio_server
+import nessie_server
 import processes  # noqa: F401  (also for the pools of `icebergds.testing`)
 import pytest
 from moto_server import MotoServer, has_moto, moto_server
@@ -118,6 +119,18 @@ def rest() -> Iterator[RestServer]:
         yield server
 
 
+@pytest.fixture(scope="module")
+def nessie() -> Iterator[nessie_server.NessieServer]:
+    """A server of a REST catalog that vends credentials; its tokens soon expire."""
+    yield from _nessie(nessie_server.SECONDS)
+
+
+@pytest.fixture(scope="module")
+def lasting_nessie() -> Iterator[nessie_server.NessieServer]:
+    """The same; tokens last for the whole run."""
+    yield from _nessie(86400)
+
+
 @pytest.fixture(scope="session")
 def aws_iam() -> Iterator[aws_iam_server.AwsServer]:
     """A server of S3 that checks signatures and permissions, for the whole run."""
@@ -207,4 +220,14 @@ def _metastore(version: str, request: pytest.FixtureRequest) -> Iterator[hive_se
     if (missing := hive_server.what_is_missing(version)) is not None:
         pytest.skip(f"no Hive Metastore: {missing}")
     with hive_server.hive_server(version, request.getfixturevalue("postgres")) as server:
+        yield server
+
+
+def _nessie(seconds: int) -> Iterator[nessie_server.NessieServer]:
+    pytest.importorskip("requests", reason="requests is not installed")
+    if not has_moto():
+        pytest.skip("moto is not installed")
+    if (missing := nessie_server.what_is_missing()) is not None:
+        pytest.skip(f"no Nessie: {missing}")
+    with moto_server() as s3, nessie_server.nessie_server(s3, seconds) as server:
         yield server

@@ -34,6 +34,13 @@ class MariaDbServer:
         """The database's URI; by way of another port where one is given."""
         return f"mysql+pymysql://tester:{_PASSWORD}@127.0.0.1:{port or self.port}/{database}"
 
+    def jdbc_properties(self, database: str) -> dict[str, str]:
+        """Properties of a catalog in the database, as Java's JDBC catalog has them."""
+        # Otherwise Java takes the tables of another database for those of this one.
+        only = "nullDatabaseMeansCurrent=true"
+        uri = f"jdbc:mariadb://127.0.0.1:{self.port}/{database}?{only}"
+        return {"uri": uri, "jdbc.user": "tester", "jdbc.password": _PASSWORD}
+
     def execute(self, statement: str) -> None:
         with closing(_connect(self.port)) as connection, connection.cursor() as cursor:
             cursor.execute(statement)

@@ -25,7 +25,7 @@ _TOKEN_SCRIPT = Path(__file__).resolve().parents[1] / ".ci/oauth2/tokens.mjs"
 
 SECRET = "the-secret-of-nessie"
 SECONDS = 5
-"""How long tokens last."""
+"""How long tokens last unless said."""
 
 
 @dataclass(frozen=True)
@@ -61,8 +61,12 @@ def what_is_missing() -> str | None:
 
 
 @contextmanager
-def nessie_server(s3: MotoServer) -> Iterator[NessieServer]:
-    """Starts a server whose tables are in a bucket of an S3 server, and stops it in the end."""
+def nessie_server(s3: MotoServer, seconds: int = SECONDS) -> Iterator[NessieServer]:
+    """Starts a server whose tables are in a bucket of an S3 server, and stops it in the end.
+
+    Args:
+        seconds: how long tokens last.
+    """
     port, token_port, management_port = free_ports(3)
     server = NessieServer(port, token_port, s3)
     s3.client("s3").create_bucket(Bucket="nessie")
@@ -71,7 +75,7 @@ def nessie_server(s3: MotoServer) -> Iterator[NessieServer]:
     settings = directory / "nessie.properties"
     lines = (f"{key}={value}" for key, value in _settings(server, management_port).items())
     settings.write_text("\n".join(lines))
-    tokens = ["node", _TOKEN_SCRIPT, _TOKENS, token_port, SECONDS, SECRET]
+    tokens = ["node", _TOKEN_SCRIPT, _TOKENS, token_port, seconds, SECRET]
     jvm = [_JAVA, *QUICK_JVM, "-Xmx512m", f"-Dquarkus.config.locations={settings}"]
     try:
         with (

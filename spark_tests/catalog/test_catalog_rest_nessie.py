@@ -8,28 +8,16 @@ from __future__ import annotations
 import logging
 import time
 import uuid
-from collections.abc import Iterator
 
 import pyarrow as pa
 import pytest
-from moto_server import has_moto, moto_server
-from nessie_server import SECONDS, NessieServer, nessie_server, what_is_missing
+from nessie_server import SECONDS, NessieServer
 
 import icebergds
 from icebergds.catalog.loading import load_catalog
 from icebergds.errors import MissingFileError, StorageError, UnsupportedFeatureError
 
 pytest.importorskip("requests", reason="requests is not installed")
-
-
-@pytest.fixture(scope="module")
-def nessie() -> Iterator[NessieServer]:
-    if not has_moto():
-        pytest.skip("moto is not installed")
-    if (missing := what_is_missing()) is not None:
-        pytest.skip(f"no Nessie: {missing}")
-    with moto_server() as s3, nessie_server(s3) as server:
-        yield server
 
 
 @pytest.fixture

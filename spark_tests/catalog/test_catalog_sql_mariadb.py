@@ -188,7 +188,8 @@ def test_javas_uris_lead_to_the_database(
 ) -> None:
     url = make_url(uri)
     catalog = open_sql_catalog(
-        f"jdbc:{kind}://127.0.0.1:{mariadb.port}/{url.database}?connectTimeout=5000&useSSL=false",
+        f"jdbc:{kind}://127.0.0.1:{mariadb.port}/{url.database}?connectTimeout=5000&useSSL=false"
+        "&nullDatabaseMeansCurrent=true",
         tmp_path,
         **{"jdbc.user": "tester", "jdbc.password": str(url.password)},
     )

@@ -13,8 +13,14 @@ import pytest
 import written_tables  # noqa: F401  (registers the tables)
 from chosen_tables import CHOSEN
 from effort import IS_NIGHTLY
+from moto_server import REGION
 from oracles.index import ExpectedTable, load_index
-from oracles.java_environment import ICEBERG_VERSION, JavaEnvironment, java_environment
+from oracles.java_environment import (
+    ICEBERG_VERSION,
+    JavaEnvironment,
+    aws_bundle,
+    java_environment,
+)
 from our_tables import OUR_TABLES, OurTable, Writer
 from pyspark.sql import SparkSession
 from server_process import QUICK_SPARK
@@ -75,6 +81,21 @@ def java_process(java: JavaEnvironment, our_writer: Writer) -> Iterator[java_pro
     """Java Iceberg over the warehouse of `our_writer`."""
     with java_processes.java_process(java, our_writer.directory) as process:
         yield process
+
+
+@pytest.fixture(scope="module")
+def java_in_aws(
+    java: JavaEnvironment, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[java_processes.JavaProcess]:
+    """Java Iceberg with credentials and a region of AWS."""
+    if isinstance(missing := aws_bundle(), str):
+        pytest.skip(missing)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("AWS_ACCESS_KEY_ID", "tester")
+        patch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
+        patch.setenv("AWS_REGION", REGION)
+        with java_processes.java_process(java, tmp_path_factory.mktemp("java")) as process:
+            yield process
 
 
 @pytest.fixture(scope="session", params=_READERS)

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from java_process import JavaProcess, java_process
+from java_process import JavaProcess
 from moto_server import REGION, MotoServer
-from oracles.java_environment import JavaEnvironment, aws_bundle
 from shared_catalog import Lake, SharedCatalog
 
 pytestmark = pytest.mark.interop
@@ -19,20 +17,6 @@ _JAVA = {
     "glue": "org.apache.iceberg.aws.glue.GlueCatalog",
     "dynamodb": "org.apache.iceberg.aws.dynamodb.DynamoDbCatalog",
 }
-
-
-@pytest.fixture(scope="module")
-def java_in_aws(
-    java: JavaEnvironment, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[JavaProcess]:
-    """Java Iceberg with credentials of AWS."""
-    if isinstance(missing := aws_bundle(), str):
-        pytest.skip(missing)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("AWS_ACCESS_KEY_ID", "tester")
-        patch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
-        with java_process(java, tmp_path_factory.mktemp("java")) as process:
-            yield process
 
 
 @pytest.fixture(params=list(_JAVA))

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from java_process import JavaProcess
+from mariadb_server import MariaDbServer
 from oracles.java_environment import jdbc_driver
 from postgres_server import PostgresServer
 from shared_catalog import ROWS, Lake, SharedCatalog, rows
@@ -17,7 +18,7 @@ import icebergds
 pytestmark = pytest.mark.interop
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
+@pytest.fixture(params=["sqlite", "postgresql", "mariadb"])
 def unopened(
     request: pytest.FixtureRequest, java_process: JavaProcess, tmp_path: Path
 ) -> Iterator[Lake]:
@@ -30,6 +31,9 @@ def unopened(
         server: PostgresServer = request.getfixturevalue("postgres")
         uri = f"jdbc:postgresql://127.0.0.1:{server.port}/{server.new_database()}"
         properties = {"uri": uri, "jdbc.user": "tester"}
+    if request.param == "mariadb":
+        maria: MariaDbServer = request.getfixturevalue("mariadb")
+        properties = maria.jdbc_properties(maria.new_database())
     name = f"lake_{uuid.uuid4().hex}"
     return Lake(name, java_process, {**properties, "warehouse": str(tmp_path / "warehouse")})
 

@@ -2,7 +2,8 @@
 
 `.ci/java_oracle.sh` makes both. Environment variables name them where they are elsewhere:
 ICEBERGDS_JAVA_PYTHON the interpreter, ICEBERGDS_ICEBERG_JAR the jar, ICEBERGDS_JDBC_DRIVERS the
-folder of the drivers that Java's JDBC catalog needs.
+folder of the drivers that Java's JDBC catalog needs, ICEBERGDS_AWS_JAR the bundle of AWS,
+ICEBERGDS_S3TABLES_JARS the folder of the catalog of S3 Tables.
 """
 
 from __future__ import annotations
@@ -15,9 +16,10 @@ from pathlib import Path
 from typing import IO
 
 ICEBERG_VERSION = "1.12.0"
+_S3_TABLES_VERSION = "0.1.8"
 _ROOT = Path(__file__).resolve().parents[2]
 _JAR = f"iceberg-spark-runtime-4.1_2.13-{ICEBERG_VERSION}.jar"
-_DRIVERS = {"sqlite": "sqlite-jdbc", "postgresql": "postgresql"}
+_DRIVERS = {"sqlite": "sqlite-jdbc", "postgresql": "postgresql", "mariadb": "mariadb-java-client"}
 _MISSING = "run `. .ci/java_oracle.sh` from the repository's root, or set {variable}"
 
 
@@ -90,7 +92,7 @@ def java_environment() -> JavaEnvironment | str:
 
 
 def jdbc_driver(database: str) -> Path | str:
-    """The newest driver for `sqlite` or `postgresql`, or a sentence that says how to get one."""
+    """The newest driver for a database of `_DRIVERS`, or a sentence that says how to get one."""
     folder = Path(os.environ.get("ICEBERGDS_JDBC_DRIVERS", _ROOT / ".cache" / "java"))
     found = sorted(folder.glob(f"{_DRIVERS[database]}-*.jar"))
     if not found:
@@ -109,8 +111,20 @@ def aws_bundle() -> Path | str:
     return jar
 
 
+def s3_tables_jars() -> list[Path] | str:
+    """What Java's catalog of S3 Tables needs besides, or a sentence that says how to get it."""
+    default = _ROOT / ".cache" / "java" / f"s3tables-catalog-{_S3_TABLES_VERSION}"
+    folder = Path(os.environ.get("ICEBERGDS_S3TABLES_JARS", default))
+    if not folder.is_dir():
+        where = _MISSING.format(variable="ICEBERGDS_S3TABLES_JARS")
+        return f"no catalog of S3 Tables in {folder}: {where}, with ICEBERGDS_WITH_AWS=1"
+    return sorted(folder.glob("*.jar"))
+
+
 def class_path() -> str:
-    """The runtime jar of the environment, and the drivers and the bundle that are there."""
+    """The runtime jar of the environment, and what is there of drivers and of AWS."""
     further = [*(jdbc_driver(database) for database in _DRIVERS), aws_bundle()]
     paths = [os.environ["ICEBERGDS_ICEBERG_JAR"], *(f for f in further if isinstance(f, Path))]
+    if not isinstance(jars := s3_tables_jars(), str):
+        paths.extend(jars)
     return os.pathsep.join(str(path) for path in paths)

@@ -87,7 +87,10 @@ _STORED = table(
     schema="information_schema",
 )
 _ENGINES = table("ENGINES", column("engine"), column("transactions"), schema="information_schema")
-_EXPECTED = "user, password, connectTimeout, socketTimeout, sslMode (DISABLED, REQUIRED) and useSSL"
+_EXPECTED = (
+    "user, password, connectTimeout, socketTimeout, sslMode (DISABLED, REQUIRED), useSSL and "
+    "nullDatabaseMeansCurrent=true"
+)
 
 
 def _check_charset(catalog: str, url: URL) -> None:
@@ -116,6 +119,9 @@ def _parameter(catalog: str, name: str, value: str) -> dict[str, str]:
         # Encrypted, without a look at the server's certificate.
         case ("sslMode", "required" | "trust") | ("useSSL", "true"):
             return {"ssl_check_hostname": "false"}
+        # Java's catalog needs it where several databases of a server are catalogs.
+        case "nullCatalogMeansCurrent" | "nullDatabaseMeansCurrent", "true":
+            return {}
     raise InvalidOptionError(
         f"catalog {catalog}: the connection parameter {name!r} is not supported, or not with its "
         f"value; expected {_EXPECTED}; for others, use SQLAlchemy's uri, "
