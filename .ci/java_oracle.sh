@@ -7,6 +7,8 @@
 #   ICEBERGDS_JDBC_DRIVERS  the folder of the drivers that its JDBC catalog needs, fetched likewise
 #   ICEBERGDS_AWS_JAR       its bundle of AWS, fetched likewise if ICEBERGDS_WITH_AWS is set
 #   ICEBERGDS_S3TABLES_JARS the folder of its catalog of S3 Tables, fetched with the bundle
+#   ICEBERGDS_GCP_JAR       its bundle of Google Cloud, fetched in the nightly profile
+#   ICEBERGDS_AZURE_JAR     its bundle of Azure, likewise
 
 # Fetches an artifact, group:name:version, into the jar of a path.
 icebergds_fetch() {
@@ -35,6 +37,9 @@ icebergds_java_oracle() {
     postgresql=42.7.4
     mariadb=3.5.6
     s3tables=0.1.8
+    # The newest that can be had; what they have of Iceberg is in the runtime too.
+    gcp=1.11.0
+    azure=1.10.0
     artifact=iceberg-spark-runtime-4.1_2.13
     root=$PWD
     if [ ! -d "$root/spark_tests/oracles" ]; then
@@ -69,6 +74,15 @@ icebergds_java_oracle() {
         ICEBERGDS_S3TABLES_JARS=${ICEBERGDS_S3TABLES_JARS:-$root/.cache/java/s3tables-catalog-$s3tables}
         icebergds_fetch_all .ci/s3tables_catalog/pom.xml "$ICEBERGDS_S3TABLES_JARS" || return 1
         export ICEBERGDS_AWS_JAR ICEBERGDS_S3TABLES_JARS
+    fi
+    if [ "${ICEBERGDS_PROFILE:-}" = nightly ]; then
+        ICEBERGDS_GCP_JAR=${ICEBERGDS_GCP_JAR:-$root/.cache/java/iceberg-gcp-bundle-$gcp.jar}
+        icebergds_fetch "org.apache.iceberg:iceberg-gcp-bundle:$gcp" "$ICEBERGDS_GCP_JAR" ||
+            return 1
+        ICEBERGDS_AZURE_JAR=${ICEBERGDS_AZURE_JAR:-$root/.cache/java/iceberg-azure-bundle-$azure.jar}
+        icebergds_fetch "org.apache.iceberg:iceberg-azure-bundle:$azure" "$ICEBERGDS_AZURE_JAR" ||
+            return 1
+        export ICEBERGDS_GCP_JAR ICEBERGDS_AZURE_JAR
     fi
     export ICEBERGDS_JAVA_PYTHON ICEBERGDS_ICEBERG_JAR ICEBERGDS_JDBC_DRIVERS
 }

@@ -18,7 +18,7 @@ from oracles.index import ExpectedTable, load_index
 from oracles.java_environment import (
     ICEBERG_VERSION,
     JavaEnvironment,
-    aws_bundle,
+    bundle,
     java_environment,
 )
 from our_tables import OUR_TABLES, OurTable, Writer
@@ -88,7 +88,7 @@ def java_in_aws(
     java: JavaEnvironment, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[java_processes.JavaProcess]:
     """Java Iceberg with credentials and a region of AWS."""
-    if isinstance(missing := aws_bundle(), str):
+    if isinstance(missing := bundle("aws"), str):
         pytest.skip(missing)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("AWS_ACCESS_KEY_ID", "tester")

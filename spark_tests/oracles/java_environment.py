@@ -2,8 +2,9 @@
 
 `.ci/java_oracle.sh` makes both. Environment variables name them where they are elsewhere:
 ICEBERGDS_JAVA_PYTHON the interpreter, ICEBERGDS_ICEBERG_JAR the jar, ICEBERGDS_JDBC_DRIVERS the
-folder of the drivers that Java's JDBC catalog needs, ICEBERGDS_AWS_JAR the bundle of AWS,
-ICEBERGDS_S3TABLES_JARS the folder of the catalog of S3 Tables.
+folder of the drivers that Java's JDBC catalog needs, ICEBERGDS_AWS_JAR, ICEBERGDS_GCP_JAR and
+ICEBERGDS_AZURE_JAR the bundles of these clouds, ICEBERGDS_S3TABLES_JARS the folder of the catalog
+of S3 Tables.
 """
 
 from __future__ import annotations
@@ -17,6 +18,12 @@ from typing import IO
 
 ICEBERG_VERSION = "1.12.0"
 _S3_TABLES_VERSION = "0.1.8"
+# Of each cloud, the version of Java's bundle and what has `.ci/java_oracle.sh` fetch it.
+_BUNDLES = {
+    "aws": (ICEBERG_VERSION, "ICEBERGDS_WITH_AWS=1"),
+    "gcp": ("1.11.0", "ICEBERGDS_PROFILE=nightly"),
+    "azure": ("1.10.0", "ICEBERGDS_PROFILE=nightly"),
+}
 _ROOT = Path(__file__).resolve().parents[2]
 _JAR = f"iceberg-spark-runtime-4.1_2.13-{ICEBERG_VERSION}.jar"
 _DRIVERS = {"sqlite": "sqlite-jdbc", "postgresql": "postgresql", "mariadb": "mariadb-java-client"}
@@ -101,13 +108,15 @@ def jdbc_driver(database: str) -> Path | str:
     return found[-1]
 
 
-def aws_bundle() -> Path | str:
-    """What Java's catalogs in AWS need, or a sentence that says how to get it."""
-    default = _ROOT / ".cache" / "java" / f"iceberg-aws-bundle-{ICEBERG_VERSION}.jar"
-    jar = Path(os.environ.get("ICEBERGDS_AWS_JAR", default))
+def bundle(cloud: str) -> Path | str:
+    """What Java needs in a cloud of `_BUNDLES`, or a sentence that says how to get it."""
+    version, setting = _BUNDLES[cloud]
+    default = _ROOT / ".cache" / "java" / f"iceberg-{cloud}-bundle-{version}.jar"
+    variable = f"ICEBERGDS_{cloud.upper()}_JAR"
+    jar = Path(os.environ.get(variable, default))
     if not jar.exists():
-        where = _MISSING.format(variable="ICEBERGDS_AWS_JAR")
-        return f"no bundle of AWS at {jar}: {where}, with ICEBERGDS_WITH_AWS=1"
+        where = _MISSING.format(variable=variable)
+        return f"no bundle of {cloud} at {jar}: {where}, with {setting}"
     return jar
 
 
@@ -122,8 +131,8 @@ def s3_tables_jars() -> list[Path] | str:
 
 
 def class_path() -> str:
-    """The runtime jar of the environment, and what is there of drivers and of AWS."""
-    further = [*(jdbc_driver(database) for database in _DRIVERS), aws_bundle()]
+    """The runtime jar of the environment, and what is there of drivers and bundles."""
+    further = [*map(jdbc_driver, _DRIVERS), *map(bundle, _BUNDLES)]
     paths = [os.environ["ICEBERGDS_ICEBERG_JAR"], *(f for f in further if isinstance(f, Path))]
     if not isinstance(jars := s3_tables_jars(), str):
         paths.extend(jars)
