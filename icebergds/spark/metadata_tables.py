@@ -29,7 +29,7 @@ from icebergds.operations.read.options import METADATA_TABLE, ReadOptions, parse
 from icebergds.operations.read.scan_options import scan_options
 from icebergds.spark.arrow_output import shaper
 from icebergds.spark.errors import own_errors, prepare_thread, without_frames
-from icebergds.spark.partition_totals import added_up
+from icebergds.spark.partition_parts import added_up
 from icebergds.spark.session import in_zone_of, is_connect
 from icebergds.spark.types import spark_arrow_schema, spark_schema
 from icebergds.spark.user_schema import project_user_schema, refuse_second_choice

@@ -10,14 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from icebergds.formats.manifests.columns import EntryColumns, Int64s
-from icebergds.formats.manifests.partitions import partition_tuples
 from icebergds.operations.metadata_tables.metadata_rows import Row
-from icebergds.operations.metadata_tables.partition_groups import (
-    group_entries,
-    newest_of_groups,
-    places_of,
-    times_of,
-)
+from icebergds.operations.metadata_tables.partition_groups import partition_groups
 from icebergds.spec.manifest import FileContent
 from icebergds.spec.partition_keys import values_key
 from icebergds.spec.types import StructType
@@ -61,25 +55,13 @@ class PartitionTotals:
         """Adds the files of a manifest."""
         if not len(columns):
             return
-        places = places_of(columns, self._type)
-        groups, firsts = group_entries(columns, places)
-        sums = _sums(columns, groups, len(firsts))
-        added_ms = times_of(columns.snapshot_id, self._committed_ms)
-        newest, updated_ms = newest_of_groups(added_ms, groups, len(firsts))
-        first = columns.take(firsts)
-        tuples = partition_tuples(first.partition_type, first.partition, len(first))
-        for group, values in enumerate(tuples):
-            own = tuple(None if i is None else values[i] for i in places)
-            snapshot_id = int(columns.snapshot_id[newest[group]])
-            part = _Partition(
-                own,
-                sum(place is not None for place in places),
-                columns.spec_id,
-                sums[group],
-                int(updated_ms[group]),
-                snapshot_id,
-            )
-            self._put(part)
+        found = partition_groups(columns, self._type, self._committed_ms)
+        sums = _sums(columns, found.of_entries, len(found.values))
+        for values, own, updated_ms, snapshot_id in zip(
+            found.values, sums, found.updated_ms, found.snapshot_ids, strict=True
+        ):
+            spec = found.known_fields, columns.spec_id
+            self._put(_Partition(values, *spec, own, updated_ms, snapshot_id))
 
     def rows(self) -> list[Row]:
         """The rows, in the order of `metadata_table_schema`."""

@@ -89,13 +89,11 @@ def _entries(plan: MetadataTablePlan, task: ReadManifests) -> Iterator[pa.Record
 def _added_up(plan: MetadataTablePlan, task: AddUpPartitions) -> list[Row]:
     partition_type = unified_partition_type(plan.state.metadata, active_only=True)
     totals = PartitionTotals(partition_type, plan.committed_ms)
-    if plan.of_parts:
-        for manifest in task.manifests:
-            totals.add(live_columns(plan, manifest, frozenset()))
-        return totals.parts(task.part)
-    for columns in entries_of_all(plan, task.manifests):
+    # Of parts, tasks already work side by side.
+    manifests = (live_columns(plan, manifest, frozenset()) for manifest in task.manifests)
+    for columns in manifests if plan.of_parts else entries_of_all(plan, task.manifests):
         totals.add(columns)
-    return totals.rows()
+    return totals.parts(task.part) if plan.of_parts else totals.rows()
 
 
 def _listed(plan: MetadataTablePlan, task: ReadManifestLists) -> Iterator[Row]:

@@ -11,13 +11,7 @@ import numpy.typing as npt
 import pyarrow.compute as pc
 
 from icebergds.formats.manifests.columns import EntryColumns, Int64s
-from icebergds.formats.manifests.partitions import partition_tuples
-from icebergds.operations.metadata_tables.partition_groups import (
-    group_entries,
-    newest_of_groups,
-    places_of,
-    times_of,
-)
+from icebergds.operations.metadata_tables.partition_groups import partition_groups
 from icebergds.spec.manifest import FileContent, FileFormat, ManifestEntryStatus
 from icebergds.spec.partition_keys import PartitionKey, partition_key
 from icebergds.spec.types import StructType
@@ -85,21 +79,12 @@ class PartitionTotals:
         """Adds each entry so many times: once, not at all, or -1 times for what was removed."""
         if not len(columns):
             return
-        places = places_of(columns, self._type)
-        groups, firsts = group_entries(columns, places)
-        sums = _sums(columns, groups, len(firsts), times.astype(np.int64))
-        added_ms = times_of(columns.snapshot_id, self._committed_ms)
-        newest, updated_ms = newest_of_groups(added_ms, groups, len(firsts))
-        first = columns.take(firsts)
-        tuples = partition_tuples(first.partition_type, first.partition, len(first))
-        for group, values in enumerate(tuples):
-            own = tuple(None if i is None else values[i] for i in places)
-            snapshot_id = int(columns.snapshot_id[newest[group]])
-            self._add(
-                PartitionStats(
-                    own, columns.spec_id, sums[group], int(updated_ms[group]), snapshot_id
-                )
-            )
+        found = partition_groups(columns, self._type, self._committed_ms)
+        sums = _sums(columns, found.of_entries, len(found.values), times.astype(np.int64))
+        for values, own, updated_ms, snapshot_id in zip(
+            found.values, sums, found.updated_ms, found.snapshot_ids, strict=True
+        ):
+            self._add(PartitionStats(values, columns.spec_id, own, updated_ms, snapshot_id))
 
     def _add(self, part: PartitionStats) -> None:
         known = self._found.setdefault(partition_key(part.spec_id, part.partition), part)
