@@ -13,8 +13,8 @@ from pyspark.sql.types import StructType
 
 from icebergds.commit.operations import TableState
 from icebergds.errors import IcebergError
+from icebergds.expr.nodes import TRUE, Expr, and_
 from icebergds.operations.metadata_tables.kinds import MetadataTable
-from icebergds.operations.metadata_tables.load import open_metadata_table
 from icebergds.operations.metadata_tables.plan import (
     files_of_snapshot,
     filters_parts,
@@ -24,7 +24,6 @@ from icebergds.operations.metadata_tables.plan import (
 )
 from icebergds.operations.metadata_tables.read import read_metadata_table, read_metadata_task
 from icebergds.operations.metadata_tables.tasks import MetadataTablePlan, MetadataTask
-from icebergds.operations.options.values import is_of_address
 from icebergds.operations.read.options import METADATA_TABLE, ReadOptions, parse_read_options
 from icebergds.operations.read.scan_options import scan_options
 from icebergds.spark.arrow_output import shaper
@@ -35,13 +34,14 @@ from icebergds.spark.types import spark_arrow_schema, spark_schema
 from icebergds.spark.user_schema import project_user_schema, refuse_second_choice
 from icebergds.spark.worker import settle_worker
 
-_LOCAL = (
+LOCAL = (
     MetadataTable.MANIFESTS,
     MetadataTable.HISTORY,
     MetadataTable.SNAPSHOTS,
     MetadataTable.REFS,
     MetadataTable.METADATA_LOG_ENTRIES,
 )
+"""Those whose rows the driver has at once."""
 # Above, `partitions` is added up by several tasks: a shuffle takes longer than fewer files do.
 _FILES_OF_ONE_TASK = 200_000
 
@@ -72,7 +72,7 @@ def metadata_table_frame(
     prepare_thread(spark)
     if not kind.is_of_all_snapshots and kind is not MetadataTable.POSITION_DELETES:
         try:
-            return _planned_frame(spark, plan, parsed, may_add_up=schema is None)
+            return planned_frame(spark, plan, parsed, may_add_up=schema is None)
         except IcebergError:
             # The server may reach the table's storage, where this process does not.
             if not is_connect(spark):
@@ -86,6 +86,38 @@ def metadata_table_frame(
         return reader.options(**given).load(state.metadata_location)
 
 
+def planned_frame(
+    spark: SparkSession,
+    plan: MetadataTablePlan,
+    options: ReadOptions,
+    condition: Expr = TRUE,
+    *,
+    may_add_up: bool = True,
+) -> DataFrame:
+    """A metadata table that is planned now, of the metadata file and a snapshot's manifest list.
+
+    Args:
+        condition: bound to the metadata table's schema; at least the rows that meet it are read.
+        may_add_up: whether tasks may add up the rows of `partitions`, whose types are Spark's own.
+
+    Raises:
+        MissingFileError, CorruptFileError: metadata is missing or damaged.
+    """
+    if plan.kind in LOCAL:
+        return _local_frame(spark, plan, options)
+    is_of_files = plan.kind.lists_files or plan.kind.lists_entries
+    files = files_of_snapshot(plan, options) if plan.kind.is_of_snapshot else 0
+    if plan.kind is not MetadataTable.PARTITIONS:
+        rows = files if is_of_files else 0
+        return _tasks_frame(spark, plan, _tasks(spark, plan, options, condition), rows)
+    if files <= _FILES_OF_ONE_TASK or not may_add_up or not filters_parts(plan):
+        return _tasks_frame(spark, plan, _tasks(spark, plan, options, condition), 0)
+    whole = replace(options, columns=None)
+    of_parts = plan_metadata_table(plan.kind, plan.state, whole, of_parts=True)
+    parts = _tasks_frame(spark, of_parts, _tasks(spark, of_parts, options, condition), 0)
+    return added_up(parts, plan.columns)
+
+
 def staged_metadata_table(
     spark: SparkSession, state: TableState, kind: MetadataTable, options: Mapping[str, str]
 ) -> DataFrame:
@@ -97,39 +129,13 @@ def staged_metadata_table(
     return _local_frame(spark, plan_metadata_table(kind, state, parsed), parsed)
 
 
-def load_metadata_table(
-    spark: SparkSession, options: Mapping[str, str], schema: StructType | None
-) -> DataFrame | None:
-    """The metadata table that the options of a load name; None if they name a table.
-
-    Errors are those of `open_metadata_table` and `metadata_table_frame`.
-    """
-    load = open_metadata_table(in_zone_of(spark, options))
-    if load is None:
-        return None
-    further = {
-        name: value
-        for name, value in options.items()
-        if not is_of_address(name.lower()) and name.lower() != METADATA_TABLE
-    }
-    return metadata_table_frame(spark, load.state, load.kind, further, schema)
-
-
-def _planned_frame(
-    spark: SparkSession, plan: MetadataTablePlan, options: ReadOptions, *, may_add_up: bool
-) -> DataFrame:
-    """A metadata table that is planned now, of the metadata file and a snapshot's manifest list."""
-    if plan.kind in _LOCAL:
-        return _local_frame(spark, plan, options)
-    files = files_of_snapshot(plan, options)
-    if plan.kind is not MetadataTable.PARTITIONS:
-        return _tasks_frame(spark, plan, metadata_tasks(plan, options), files)
-    if files <= _FILES_OF_ONE_TASK or not may_add_up or not filters_parts(plan):
-        return _tasks_frame(spark, plan, metadata_tasks(plan, options), 0)
-    whole = replace(options, columns=None)
-    of_parts = plan_metadata_table(plan.kind, plan.state, whole, of_parts=True)
-    parts = _tasks_frame(spark, of_parts, metadata_tasks(of_parts, options), 0)
-    return added_up(parts, plan.columns)
+def _tasks(
+    spark: SparkSession, plan: MetadataTablePlan, options: ReadOptions, condition: Expr
+) -> list[MetadataTask]:
+    """Tasks that skip manifests without rows that meet a condition, which they do not check."""
+    parallelism = None if is_connect(spark) else spark.sparkContext.defaultParallelism
+    pruned = replace(plan, row_filter=and_(plan.row_filter, condition))
+    return metadata_tasks(pruned, options, parallelism)
 
 
 def _local_frame(spark: SparkSession, plan: MetadataTablePlan, options: ReadOptions) -> DataFrame:

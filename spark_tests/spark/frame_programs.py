@@ -219,8 +219,24 @@ def _cache(chance: random.Random, one: int, other: int) -> Step:
 
 
 def _grouped(chance: random.Random, one: int, other: int) -> Step:
+    way = chance.choice(["own", "named", "sum", "whole", "selected", "pivot", "counted"])
+
     def make(frames: Sequence[DataFrame | None]) -> DataFrame:
         frame = _at(frames, one)
-        return frame.groupBy(frame["p"]).agg(f.max("id").alias("id"))
+        match way:
+            case "own":
+                return frame.groupBy(frame["p"]).agg(f.max("id").alias("id"))
+            case "named":
+                return frame.groupBy("p").agg(f.countDistinct("s"), f.countDistinct("d"))
+            case "sum":
+                return frame.groupby("s", "p").sum("id")
+            case "whole":
+                return frame.agg(f.max("id").alias("id"), f.count("x").alias("p"))
+            case "selected":
+                return frame.select(f.max("id").alias("id"), f.min("s").alias("s"))
+            case "pivot":
+                return frame.groupBy("p").pivot("d").count()
+            case _:
+                return frame.sparkSession.range(frame.count())
 
-    return Step(f"{one} grouped", make)
+    return Step(f"{one} grouped {way}", make)

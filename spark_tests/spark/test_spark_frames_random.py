@@ -10,13 +10,17 @@ from effort import rounds
 from frame_programs import filled, program, run
 from pyspark.sql import SparkSession
 
+from icebergds import register
+
 pytestmark = [pytest.mark.spark, pytest.mark.every_spark]
 
 
 @pytest.mark.parametrize("version", [2, 3])
+@pytest.mark.parametrize("native", [True, False])
 def test_rows_and_lineage_are_those_of_plain_spark(
-    front: SparkSession, tmp_path: Path, rng: random.Random, version: int
+    front: SparkSession, tmp_path: Path, rng: random.Random, version: int, native: bool
 ) -> None:
+    register(front, native_scans=native)
     table = filled(tmp_path / "lake", version)
     plain = tmp_path / "plain"
     front.createDataFrame(table.scan().to_arrow()).write.parquet(str(plain))

@@ -55,6 +55,8 @@ _LISTS_OF_A_TASK = 64
 _CONTENTS = {ManifestContent.DATA: (0,), ManifestContent.DELETES: (1, 2)}
 _METADATA_SPLIT_SIZE = "read.split.metadata-target-size"
 _METADATA_SPLIT_SIZE_DEFAULT = 32 * 1024 * 1024
+# Executors may be added while tasks run.
+_WAVES, _MOST_SPLITS = 2, 4
 
 
 def plan_metadata_table(
@@ -102,8 +104,13 @@ def files_of_snapshot(plan: MetadataTablePlan, options: ReadOptions) -> int:
     return sum(int(count) for count in counts if count.isdecimal())
 
 
-def metadata_tasks(plan: MetadataTablePlan, options: ReadOptions) -> list[MetadataTask]:
+def metadata_tasks(
+    plan: MetadataTablePlan, options: ReadOptions, parallelism: int | None = None
+) -> list[MetadataTask]:
     """The tasks of a read.
+
+    Args:
+        parallelism: how many tasks run at once; None where this is not known.
 
     Raises:
         MissingFileError, CorruptFileError: a manifest list, or what else is read here, is missing
@@ -122,13 +129,16 @@ def metadata_tasks(plan: MetadataTablePlan, options: ReadOptions) -> list[Metada
     manifests = [manifest for manifest in manifests if _might_match(plan, manifest)]
     if kind is MetadataTable.PARTITIONS and not plan.of_parts:
         return [AddUpPartitions(tuple(manifests))] if manifests else []
-    size, least = _task_weights(plan, options)
+    size, least, most = _task_weights(plan, options)
     if kind is MetadataTable.POSITION_DELETES:
         files = list(_position_delete_files(plan, manifests))
         sizes = (file.content_size_in_bytes or file.file_size_in_bytes for file in files)
         weights = [max(own, least) for own in sizes]
         return [ReadPositionDeletes(some) for some in _packed(files, weights, size)]
     weights = [max(manifest.manifest_length, least) for manifest in manifests]
+    if parallelism is not None:
+        # Python's tasks cost more than their manifests once all cores have some.
+        size = min(max(size, sum(weights) // (_WAVES * parallelism)), most)
     packed = _packed(manifests, weights, size)
     if plan.of_parts:
         return [AddUpPartitions(some, part) for part, some in enumerate(packed)]
@@ -237,14 +247,15 @@ def _might_match(plan: MetadataTablePlan, manifest: ManifestFile) -> bool:
     return evaluate(plan.row_filter, might)
 
 
-def _task_weights(plan: MetadataTablePlan, options: ReadOptions) -> tuple[int, int]:
-    """The bytes of a task, and the least that a file counts."""
+def _task_weights(plan: MetadataTablePlan, options: ReadOptions) -> tuple[int, int, int]:
+    """The bytes of a task, the least that a file counts, and how many a task may have at most."""
     properties = plan.state.metadata.properties
     splits = split_options(options, properties)
     if options.split_size is not None:
-        return options.split_size, splits.file_open_cost
+        return options.split_size, splits.file_open_cost, options.split_size
     size = int_property(properties, _METADATA_SPLIT_SIZE, _METADATA_SPLIT_SIZE_DEFAULT, minimum=1)
-    return size, splits.file_open_cost
+    most = size if _METADATA_SPLIT_SIZE in properties else size * _MOST_SPLITS
+    return size, splits.file_open_cost, most
 
 
 def _committed_ms(state: TableState) -> dict[int, int]:

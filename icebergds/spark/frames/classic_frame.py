@@ -1,10 +1,11 @@
-"""A DataFrame of classic Spark that prunes by its own conditions.
+"""A DataFrame of classic Spark that prunes by its own conditions and columns.
 
 Its `shape` is made by Spark alone, on an empty relation, so that Spark resolves columns and checks
 conditions at once and nothing is planned. What a job needs is planned when it is first asked for:
 the same plan of Spark's with the rows beneath, that files may have for the conditions by then. The
 empty relation stays in it, as the first side of a union, because attributes are its attributes, of
-every DataFrame of one load; Spark's optimizer drops it.
+every DataFrame of one load; Spark's optimizer drops it. Where Spark does not prune columns itself,
+only those are read that the shape names.
 """
 
 from __future__ import annotations
@@ -14,18 +15,22 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Self
 
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession, functions as f
 from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
+from pyspark.sql.group import GroupedData
 from pyspark.sql.types import StructType
 
 from icebergds.expr.nodes import TRUE, Expr, and_
 from icebergds.spark.frames.classic_conditions import converted
+from icebergds.spark.frames.groups import NarrowGroups
+from icebergds.spark.frames.metadata_load import MetadataLoad
 from icebergds.spark.frames.table_load import TableLoad
+from icebergds.spark.frames.used_fields import evaluates_unread, used_fields
 from icebergds.spark.jvm import in_jvm, plan_dataset
 from icebergds.spec.types import NestedField
 
 
-def classic_frame(spark: SparkSession, load: TableLoad) -> DataFrame:
+def classic_frame(spark: SparkSession, load: TableLoad | MetadataLoad) -> DataFrame:
     """All rows of a load."""
     root = _Root(spark, load)
     return ClassicFrame(root, root.shape, TRUE, is_whole=True)
@@ -35,7 +40,7 @@ class ClassicFrame(ClassicDataFrame):
     """Rows of a load that conditions choose, and plain columns of them.
 
     `where`, `filter` and `select` of plain columns return such a frame; all other methods return
-    Spark's own DataFrames.
+    Spark's own DataFrames. Those of `select` and of aggregates read the columns that they name.
 
     Args:
         condition: what is known of the rows.
@@ -104,14 +109,35 @@ class ClassicFrame(ClassicDataFrame):
 
     def select(self, *cols: Any) -> DataFrame:
         shape = self._shape.select(*cols)
-        if self.is_cached or not _selects_attributes(shape):
+        if self.is_cached:
             return self._plain().select(*cols)
+        if not _selects_attributes(shape):
+            return self._of(shape) if self._narrows else self._plain().select(*cols)
         return ClassicFrame(self._root, shape, self._condition, is_whole=self._is_whole)
+
+    def groupBy(self, *cols: Any) -> GroupedData:
+        if not self._narrows:
+            return super().groupBy(*cols)
+        return NarrowGroups(
+            self, self._shape.groupBy(*cols), lambda: self._plain().groupBy(*cols), self._of
+        )
+
+    groupby = groupBy
 
     def count(self) -> int:
         counts = self._is_whole and not self.is_cached
         known = self._root.load.count(self._root.spark) if counts else None
+        if known is None and self._narrows:
+            (known,) = self.agg(f.count(f.lit(1))).collect()[0]
         return super().count() if known is None else known
+
+    @property
+    def _narrows(self) -> bool:
+        return self._root.load.narrows and not self.is_cached
+
+    def _of(self, shape: DataFrame) -> DataFrame:
+        """Spark's DataFrame of a shape that is made of this one's."""
+        return DataFrame(self._root.with_rows(shape, self._condition), self._root.spark)
 
     def _plain(self) -> DataFrame:
         return DataFrame(self._jdf, self._root.spark)
@@ -122,7 +148,7 @@ class _Root:
     """What the frames of one load share."""
 
     spark: SparkSession
-    load: TableLoad
+    load: TableLoad | MetadataLoad
 
     @cached_property
     def shape(self) -> DataFrame:
@@ -139,11 +165,19 @@ class _Root:
             plan = plan.child()
         if plan.getClass().getSimpleName() != "Filter":
             return TRUE
-        return converted(plan.condition(), self.load.plan.table_schema, self._columns)
+        return converted(plan.condition(), self.load.table_schema, self._columns)
 
     def with_rows(self, shape: DataFrame, condition: Expr) -> Any:
         """A shape with rows beneath, at least those that meet the condition."""
-        sides = self._seq(_plan(self.shape), _plan(self.load.rows(self.spark, condition)))
+        used = used_fields(_plan(shape), self._columns) if self.load.narrows else None
+        rows = self._with_rows(shape, condition, used)
+        if used is None or not evaluates_unread(rows.queryExecution().optimizedPlan()):
+            return rows
+        return self._with_rows(shape, condition, None)
+
+    def _with_rows(self, shape: DataFrame, condition: Expr, used: frozenset[int] | None) -> Any:
+        rows = self.load.rows(self.spark, condition, used)
+        sides = self._seq(_plan(self.shape), _plan(rows))
         union = in_jvm(self.spark, "org.apache.spark.sql.catalyst.plans.logical.Union")
         plan = self._on(union(sides, False, False), _plan(shape))
         return plan_dataset(self.spark, self.spark._jsparkSession, plan)
@@ -158,7 +192,7 @@ class _Root:
     @cached_property
     def _columns(self) -> Mapping[int, NestedField]:
         output = _plan(self.shape).output()
-        fields = self.load.plan.columns.fields
+        fields = self.load.fields
         return {output.apply(i).exprId().id(): field for i, field in enumerate(fields)}
 
     def _seq(self, *items: Any) -> Any:

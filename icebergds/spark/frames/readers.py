@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 from icebergds.catalog.metadata_files import is_metadata_file
 from icebergds.errors import IcebergError, InvalidOptionError
 from icebergds.operations.read.options import METADATA_TABLE
+from icebergds.spark.frames.metadata_load import load_metadata_table
 from icebergds.spark.frames.pruning import pruning_frame
 from icebergds.spark.frames.table_load import open_load
-from icebergds.spark.metadata_tables import load_metadata_table
 from icebergds.spark.planned_load import PLANNED_SCAN
 from icebergds.spark.session import acting_in, is_connect
 from icebergds.spark.sources import need_source

@@ -24,6 +24,7 @@ from icebergds.operations.read.snapshot_read import (
     resolve_read,
 )
 from icebergds.scan.read_plan import ReadPlan
+from icebergds.spark.frames.used_fields import narrowed, padded
 from icebergds.spark.native import has_native_scans
 from icebergds.spark.read_mark import marked_schema
 from icebergds.spark.scan import count_scan, planned_dataframe, scan_dataframe
@@ -32,6 +33,7 @@ from icebergds.spark.types import all_nullable, spark_schema
 from icebergds.spark.user_schema import project_load_schema, refuse_second_choice
 from icebergds.spec.schema import Schema
 from icebergds.spec.snapshot import Snapshot
+from icebergds.spec.types import NestedField
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,11 +54,29 @@ class TableLoad:
     schema: StructType
     is_native: bool
 
-    def rows(self, spark: SparkSession, condition: Expr) -> DataFrame:
+    @property
+    def table_schema(self) -> Schema:
+        """The columns that conditions may name."""
+        return self.plan.table_schema
+
+    @property
+    def fields(self) -> tuple[NestedField, ...]:
+        """The columns of the load."""
+        return self.plan.columns.fields
+
+    @property
+    def narrows(self) -> bool:
+        """Whether it reads only the fields that it is asked for; Spark's own reader does alone."""
+        return not self.is_native and self.options.changes is None
+
+    def rows(
+        self, spark: SparkSession, condition: Expr, used: frozenset[int] | None = None
+    ) -> DataFrame:
         """The rows, at least those that meet a condition; planned now.
 
         Args:
             condition: bound to the table's schema.
+            used: ids of the fields that are read, if it `narrows`; None for all.
 
         Raises:
             MissingFileError, CorruptFileError: metadata is missing or damaged.
@@ -64,15 +84,14 @@ class TableLoad:
         if self.options.changes is not None:
             groups = plan_task_groups(self.options, self.state, self.snapshot, self.plan)
             return planned_dataframe(spark, self.plan, groups)
+        whole = self.plan.columns
+        read = whole if used is None else narrowed(whole, used)
         scan = plan_scan(
-            self.state,
-            self.options,
-            for_native=self.is_native,
-            rechecked=condition,
-            columns=self.plan.columns,
+            self.state, self.options, for_native=self.is_native, rechecked=condition, columns=read
         )
         # They come beneath a relation that has the names.
-        return scan_dataframe(spark, scan, by_position=True)
+        rows = scan_dataframe(spark, scan, by_position=read == whole)
+        return padded(rows, read, whole, self.schema)
 
     def count(self, spark: SparkSession) -> int | None:
         """The number of rows, from metadata as far as it tells; None for changes.

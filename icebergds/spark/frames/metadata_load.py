@@ -1,0 +1,97 @@
+"""Loads metadata tables in registered sessions; of classic Spark, with the columns of a query."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
+
+from icebergds.expr.nodes import Expr
+from icebergds.operations.metadata_tables.load import open_metadata_table
+from icebergds.operations.metadata_tables.plan import plan_metadata_table
+from icebergds.operations.metadata_tables.tasks import MetadataTablePlan
+from icebergds.operations.options.values import is_of_address
+from icebergds.operations.read.options import METADATA_TABLE, ReadOptions, parse_read_options
+from icebergds.spark.errors import prepare_thread
+from icebergds.spark.frames.used_fields import narrowed, padded
+from icebergds.spark.metadata_tables import LOCAL, metadata_table_frame, planned_frame
+from icebergds.spark.session import in_zone_of, is_connect
+from icebergds.spark.types import spark_schema
+from icebergds.spec.schema import Schema
+from icebergds.spec.types import NestedField
+
+
+def load_metadata_table(
+    spark: SparkSession, options: Mapping[str, str], schema: StructType | None
+) -> DataFrame | None:
+    """The metadata table that the options of a load name; None if they name a table.
+
+    Args:
+        schema: the columns that the user asks for; None for those of the options.
+
+    Errors are those of `open_metadata_table` and `metadata_table_frame`.
+    """
+    load = open_metadata_table(in_zone_of(spark, options))
+    if load is None:
+        return None
+    further = {
+        name: value
+        for name, value in options.items()
+        if not is_of_address(name.lower()) and name.lower() != METADATA_TABLE
+    }
+    if schema is not None or load.kind in LOCAL or is_connect(spark):
+        return metadata_table_frame(spark, load.state, load.kind, further, schema)
+    from icebergds.spark.frames.classic_frame import classic_frame
+
+    parsed = parse_read_options(in_zone_of(spark, further))
+    plan = plan_metadata_table(load.kind, load.state, parsed)
+    prepare_thread(spark)
+    return classic_frame(spark, MetadataLoad(plan, parsed, spark_schema(plan.columns)))
+
+
+@dataclass(frozen=True, slots=True)
+class MetadataLoad:
+    """A metadata table of one state of a table, pinned by a load.
+
+    Attributes:
+        schema: of the DataFrames.
+    """
+
+    plan: MetadataTablePlan
+    options: ReadOptions
+    schema: StructType
+
+    @property
+    def table_schema(self) -> Schema:
+        return self.plan.table.schema
+
+    @property
+    def fields(self) -> tuple[NestedField, ...]:
+        """The columns of the load."""
+        return self.plan.columns.fields
+
+    @property
+    def narrows(self) -> bool:
+        """Whether it reads only the fields that it is asked for."""
+        return True
+
+    def rows(self, spark: SparkSession, condition: Expr, used: frozenset[int] | None) -> DataFrame:
+        """The rows, at least those that meet a condition; planned now.
+
+        Args:
+            condition: bound to the metadata table's schema.
+            used: ids of the fields that are read; None for all.
+
+        Raises:
+            MissingFileError, CorruptFileError: metadata is missing or damaged.
+        """
+        whole = self.plan.columns
+        read = whole if used is None else narrowed(whole, used)
+        frame = planned_frame(spark, replace(self.plan, columns=read), self.options, condition)
+        return padded(frame, read, whole, self.schema)
+
+    def count(self, spark: SparkSession) -> int | None:
+        """None: its rows are counted."""
+        return None

@@ -1,0 +1,146 @@
+"""Finds which fields of a load a query uses; the others are not read.
+
+Spark tells neither a Python data source nor a Python function which columns it needs, but a
+DataFrame of ours knows the query that is made of it. Should Spark evaluate a field after all that
+the query does not name, it raises: no rows are wrong.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any
+
+from pyspark.sql import DataFrame
+from pyspark.sql.types import ArrayType, DataType, MapType, StructType as SparkStruct
+
+from icebergds.expr.names import in_backticks
+from icebergds.spec.schema import Schema
+from icebergds.spec.types import INT, LONG, NestedField, StructType
+
+_UNREAD = "icebergds: a column that the query did not name was not read"
+_RAISES = f"raise_error('{_UNREAD}')"
+
+
+def used_fields(plan: Any, columns: Mapping[int, NestedField]) -> frozenset[int] | None:
+    """The ids of the fields that an analyzed plan names of its leaf; None if it needs all.
+
+    Args:
+        plan: a Catalyst plan, an object of the JVM.
+        columns: those of the leaf, by the ids that Spark gave their attributes.
+    """
+    if not _has_distinct_names(columns.values()):
+        return None
+    used: set[int] = set()
+    names_columns = False
+    while not plan.children().isEmpty():
+        kind = plan.getClass().getSimpleName()
+        if kind not in ("Project", "Aggregate", "Filter"):
+            return None
+        names_columns |= kind != "Filter"
+        expressions = plan.expressions()
+        for index in range(expressions.size()):
+            tree = json.loads(expressions.apply(index).toJSON())
+            used.update(_named(tree, columns))
+        plan = plan.children().head()
+    return frozenset(used) if names_columns else None
+
+
+def narrowed(schema: Schema, used: frozenset[int]) -> Schema:
+    """The fields that are used; if there are none, a column, so that there are rows."""
+    if not used:
+        cheap = (field.field_id for field in schema.fields if field.field_type in (INT, LONG))
+        used = frozenset([next(cheap, schema.fields[0].field_id)])
+    return schema.select(used)
+
+
+def padded(frame: DataFrame, read: Schema, whole: Schema, schema: SparkStruct) -> DataFrame:
+    """A frame with all columns, those among them that are not read must not be evaluated.
+
+    Args:
+        read: the columns of the frame, in its order.
+        schema: of the result, whose fields are those of `whole`.
+    """
+    if read == whole:
+        return frame
+    have = {field.field_id: field for field in read.fields}
+    columns = []
+    for field, shown in zip(whole.fields, schema.fields, strict=True):
+        text = _text(field, have.get(field.field_id), (), shown.dataType)
+        columns.append(f"{text} AS {in_backticks((field.name,))}")
+    # As text, because each Column is many calls of the JVM.
+    return frame.selectExpr(*columns)
+
+
+def evaluates_unread(plan: Any) -> bool:
+    """Whether an optimized plan still has a field that is not read."""
+    return _UNREAD in plan.toJSON()
+
+
+def _named(tree: Sequence[Any], columns: Mapping[int, NestedField]) -> Iterator[int]:
+    """The ids of the fields in an expression of Catalyst, which lists each node before its own."""
+    ordinals: list[int] = []
+    for node in tree:
+        if isinstance(node, list):
+            yield from _named(node, columns)
+            continue
+        if not isinstance(node, dict):
+            continue
+        match str(node.get("class", "")).rpartition(".")[2]:
+            case "GetStructField":
+                ordinals.append(node["ordinal"])
+                continue
+            case "AttributeReference" if node["exprId"]["id"] in columns:
+                yield _inner(columns[node["exprId"]["id"]], ordinals)
+        ordinals = []
+        # Queries inside of expressions.
+        for value in node.values():
+            if isinstance(value, list):
+                yield from _named(value, columns)
+
+
+def _inner(field: NestedField, ordinals: list[int]) -> int:
+    """The field that is reached by positions in structs, the innermost first."""
+    for ordinal in reversed(ordinals):
+        inner = field.field_type
+        if not isinstance(inner, StructType) or not _has_distinct_names(inner.fields):
+            break
+        field = inner.fields[ordinal]
+    return field.field_id
+
+
+def _has_distinct_names(fields: Collection[NestedField]) -> bool:
+    """Whether Spark finds each field by its name, whatever its case."""
+    return len({field.name.casefold() for field in fields}) == len(fields)
+
+
+def _text(
+    field: NestedField, have: NestedField | None, parents: tuple[str, ...], shown: DataType
+) -> str:
+    """A field in SQL, of which only a part may be read."""
+    path = (*parents, field.name)
+    if have is None:
+        return f"CAST({_RAISES} AS {_type_text(shown)})"
+    if have == field:
+        return in_backticks(path)
+    assert isinstance(field.field_type, StructType)
+    assert isinstance(have.field_type, StructType)
+    assert isinstance(shown, SparkStruct)
+    inner = {one.field_id: one for one in have.field_type.fields}
+    parts = (
+        f"{_text(one, inner.get(one.field_id), path, part.dataType)} AS {in_backticks((one.name,))}"
+        for one, part in zip(field.field_type.fields, shown.fields, strict=True)
+    )
+    return f"struct({', '.join(parts)})"
+
+
+def _type_text(shown: DataType) -> str:
+    match shown:
+        case SparkStruct(fields=fields):
+            parts = (f"{in_backticks((one.name,))}: {_type_text(one.dataType)}" for one in fields)
+            return f"struct<{', '.join(parts)}>"
+        case ArrayType(elementType=element):
+            return f"array<{_type_text(element)}>"
+        case MapType(keyType=key, valueType=value):
+            return f"map<{_type_text(key)}, {_type_text(value)}>"
+    return shown.simpleString()

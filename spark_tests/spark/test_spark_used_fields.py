@@ -1,0 +1,207 @@
+"""Frames of metadata tables, and of tables that Spark does not read itself, read what they name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import DataFrame, SparkSession, Window, functions as f
+from spark_changes import arrow, people
+from spark_reads import load
+
+from icebergds import Table, register
+from icebergds.operations.metadata_tables.kinds import MetadataTable
+from icebergds.spark.frames import metadata_load, table_load
+
+pytestmark = [pytest.mark.spark, pytest.mark.every_spark]
+
+Query = Callable[[DataFrame], DataFrame]
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory: pytest.TempPathFactory) -> Table:
+    """Two versions of a partitioned table, with deletes by key and by position."""
+    table = people(tmp_path_factory.mktemp("used"), 3)
+    with table.update_spec() as update:
+        update.add_field("bucket(2, id)")
+    table.upsert(arrow([(1, 1, "one"), (20, 2, "twenty")]), ["id"])
+    table.delete_keys(pa.table({"id": [1]}), ["id"])
+    return table
+
+
+def rows(df: DataFrame) -> list[str]:
+    return sorted(str(row.asDict(recursive=True)) for row in df.collect())
+
+
+FILES: dict[str, Query] = {
+    "sums": lambda df: df.agg(f.count("*"), f.sum("record_count"), f.max("file_size_in_bytes")),
+    "sums by column": lambda df: df.groupBy("content").sum("record_count"),
+    "count by field": lambda df: df.groupBy("partition.part").count(),
+    "groups of a condition": lambda df: (
+        df.where("record_count > 1").groupBy(df["spec_id"]).agg(f.min("file_path"))
+    ),
+    "distinct values of two": lambda df: df.agg(
+        f.countDistinct("partition.part"), f.countDistinct("readable_metrics.id.lower_bound")
+    ),
+    "field of a field": lambda df: df.select("readable_metrics.id.upper_bound"),
+    "all fields of a field": lambda df: df.select("readable_metrics.id.*", "content"),
+    "elements": lambda df: df.select(f.expr("lower_bounds[1]"), f.expr("split_offsets[0]")),
+    "whole and part": lambda df: df.select("partition", "partition.part"),
+    "no struct": lambda df: df.where("partition is null").select("content"),
+    "struct is there": lambda df: df.select(f.col("readable_metrics").isNull(), "content"),
+    "structs compared": lambda df: df.where("partition = partition").agg(f.count("*")),
+    "lambda": lambda df: df.select(f.transform("split_offsets", lambda x: x + 1)),
+    "function of Python": lambda df: df.select(f.udf(str, "string")("partition.part")),
+    "numbers of rows": lambda df: df.select(
+        f.row_number().over(Window.partitionBy("content").orderBy("record_count", "file_path"))
+    ),
+    "cube": lambda df: df.cube("content", "spec_id").agg(f.sum("record_count")),
+    "pivot": lambda df: df.groupBy("spec_id").pivot("content").sum("record_count"),
+    "sets of groups": lambda df: df.groupBy("content").agg(f.sum("record_count")).distinct(),
+    "dropped": lambda df: df.drop("readable_metrics").groupBy("content").count(),
+    "joined with what it was": lambda df: df.select("file_path").join(
+        df.groupBy("file_path", "content").count(), "file_path"
+    ),
+    "columns of a frame before": lambda df: df.select("file_path", "content").where(
+        df["content"] == 0
+    ),
+    "of a cached frame": lambda df: df.where("content = 0").cache().groupBy("spec_id").count(),
+    "ordered": lambda df: df.select("file_path", "record_count").orderBy("record_count").limit(9),
+    "random": lambda df: df.where(f.rand() < 2).groupBy("content").count(),
+    "by a query": lambda df: (
+        df.where("file_path in (select path from values ('nothing') as other(path))")
+        .groupBy("content")
+        .count()
+    ),
+    "filtered aggregate": lambda df: df.agg(f.expr("count(*) filter (where content = 0)")),
+    "generated": lambda df: df.select(f.explode("split_offsets"), "content"),
+}
+
+
+@pytest.fixture(params=["rules", "fewer rules"])
+def rules(front: SparkSession, request: pytest.FixtureRequest) -> None:
+    """Sessions in which Spark does not drop what a query does not use, too."""
+    if request.param == "fewer rules":
+        names = ("ColumnPruning", "CollapseProject", "SimplifyExtractValueOps")
+        front.conf.set(
+            "spark.sql.optimizer.excludedRules",
+            ",".join(f"org.apache.spark.sql.catalyst.optimizer.{name}" for name in names),
+        )
+
+
+@pytest.mark.parametrize("case", FILES)
+def test_queries_of_files_have_the_rows_of_plain_spark(
+    spark: SparkSession, front: SparkSession, rules: None, table: Table, case: str
+) -> None:
+    path = f"{table.location()}#files"
+    assert rows(FILES[case](load(front, path))) == rows(FILES[case](load(spark, path)))
+
+
+@pytest.mark.parametrize("kind", MetadataTable)
+def test_each_column_is_read_alone(
+    spark: SparkSession, front: SparkSession, table: Table, kind: MetadataTable
+) -> None:
+    path = f"{table.location()}#{kind}"
+    found, plain = load(front, path), load(spark, path)
+    assert found.schema == plain.schema
+    assert found.count() == plain.count()
+    whole = plain.toArrow()
+    for name in plain.columns:
+        alone = found.select(name).toArrow()
+        assert sorted(map(str, alone[name].to_pylist())) == sorted(
+            map(str, whole[name].to_pylist())
+        )
+
+
+@pytest.fixture
+def read(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
+    """The names of columns that are read, of each scan."""
+    seen: list[list[str]] = []
+    plan = metadata_load.planned_frame
+
+    def planned(spark: SparkSession, of: Any, *more: Any) -> DataFrame:
+        seen.append([_shown(field) for field in of.columns.fields])
+        return plan(spark, of, *more)
+
+    monkeypatch.setattr(metadata_load, "planned_frame", planned)
+    return seen
+
+
+def _shown(field: Any) -> str:
+    inner = getattr(field.field_type, "fields", ())
+    return f"{field.name}({','.join(map(_shown, inner))})" if inner else str(field.name)
+
+
+@pytest.mark.parametrize(
+    ("ask", "expected"),
+    [
+        (lambda df: df.agg(f.sum("data_file.record_count")), ["data_file(record_count)"]),
+        (
+            lambda df: df.where("status < 2").groupBy("data_file.content").count(),
+            ["status", "data_file(content)"],
+        ),
+        (lambda df: df.select(f.max("snapshot_id")), ["snapshot_id"]),
+        (lambda df: df.select("sequence_number"), ["sequence_number"]),
+        (lambda df: df.groupBy().count(), ["status"]),
+        (
+            lambda df: df.select("readable_metrics.id.lower_bound"),
+            ["readable_metrics(id(lower_bound))"],
+        ),
+    ],
+)
+def test_only_what_a_query_names_is_read(
+    front: SparkSession, table: Table, read: list[list[str]], ask: Query, expected: list[str]
+) -> None:
+    ask(load(front, f"{table.location()}#entries")).collect()
+    assert read == [expected]
+
+
+def test_all_is_read_where_spark_would_evaluate_what_is_not_named(
+    front: SparkSession, rules: None, table: Table, read: list[list[str]]
+) -> None:
+    whole = load(front, f"{table.location()}#files")
+    assert len(whole.agg(f.sum("partition.part")).collect()) == 1
+    fewer = front.conf.get("spark.sql.optimizer.excludedRules", "")
+    assert [len(columns) for columns in read] == ([1, len(whole.columns)] if fewer else [1])
+
+
+def test_manifests_without_rows_of_a_condition_are_not_read(
+    front: SparkSession, table: Table, tmp_path: Any
+) -> None:
+    table = people(tmp_path, 3)
+    manifests = table.inspect.manifests()["path"].to_pylist()
+    paths = load(front, f"{table.location()}#files").where("content = 1").select("file_path")
+    for manifest in manifests:
+        table.io.delete(manifest)
+    assert paths.collect() == []
+
+
+@pytest.fixture
+def not_native(spark: SparkSession) -> SparkSession:
+    """A registered session in which Spark's own reader reads no files."""
+    session = spark.newSession()
+    register(session, native_scans=False)
+    return session
+
+
+def test_a_table_is_read_by_the_columns_of_the_query(
+    not_native: SparkSession, table: Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[list[str]] = []
+    scan = table_load.scan_dataframe
+
+    def planned(spark: SparkSession, of: Any, **more: Any) -> DataFrame:
+        seen.append([field.name for field in of.plan.columns.fields])
+        return scan(spark, of, **more)
+
+    monkeypatch.setattr(table_load, "scan_dataframe", planned)
+    df = load(not_native, table.location())
+    expected = table.scan().to_arrow()
+    (found,) = df.where("part > 0").agg(f.max("id")).collect()
+    assert found[0] == max(
+        row["id"] for row in expected.to_pylist() if row["part"] and row["part"] > 0
+    )
+    assert df.select("id").count() == expected.num_rows
+    assert seen[0] == ["id", "part"]
