@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, SparkSession, Window, functions as f
 from spark_changes import arrow, people
 from spark_reads import load
 
-from icebergds import Table, register
+from icebergds import Table, load_catalog, register
 from icebergds.operations.metadata_tables.kinds import MetadataTable
 from icebergds.spark.frames import metadata_load, table_load
 
@@ -78,6 +78,16 @@ FILES: dict[str, Query] = {
         .count()
     ),
     "filtered aggregate": lambda df: df.agg(f.expr("count(*) filter (where content = 0)")),
+    "ordered by what is not shown": lambda df: df.select("file_path").sort("record_count"),
+    "conditions on what is not shown": lambda df: df.select("file_path").where("content = 0"),
+    "conditions of groups": lambda df: df.groupBy("content").count().where("max(spec_id) > 0"),
+    "groups by their order": lambda df: df.groupBy("content").count().orderBy(f.max("file_path")),
+    "struct of fields that are shown": lambda df: df.select("partition.part").where(
+        "partition is not null"
+    ),
+    "with itself": lambda df: (lambda x: x.union(x))(df.select("partition.part", "content")),
+    "counted query": lambda df: df.sparkSession.range(df.groupBy("content").count().count()),
+    "first": lambda df: df.select("content").orderBy("content").limit(1).select("content"),
     "generated": lambda df: df.select(f.explode("split_offsets"), "content"),
 }
 
@@ -184,6 +194,61 @@ def test_manifests_without_rows_of_a_condition_are_not_read(
     for manifest in manifests:
         table.io.delete(manifest)
     assert paths.collect() == []
+
+
+_ODD = "id bigint, part int, `${spark.master}` int, r struct<q: int not null, w: string>"
+
+
+@pytest.fixture
+def odd(tmp_path: Path) -> Table:
+    """Structs that are null, with a field that is not, and a name that SQL would replace."""
+    catalog = load_catalog("lake", warehouse=str(tmp_path))
+    catalog.create_namespace("db")
+    table = catalog.create_table("db.t", _ODD, partition_spec="part")
+    schema = table.scan().to_arrow().schema
+    given = [(1, 1, 1, {"q": 1, "w": "w"}), (2, 2, 2, None), (3, None, 3, {"q": 2, "w": None})]
+    table.append(
+        pa.Table.from_pylist([dict(zip(schema.names, row, strict=True)) for row in given], schema)
+    )
+    return table
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda df: df.agg(f.count("r.q"), f.count("r.w")),
+        lambda df: df.groupBy("id").agg(f.count("r.q")),
+        lambda df: df.where("r.q is null").where("id > 0").select("id"),
+        lambda df: df.where("id > 0").where("r.q is null").select("id"),
+        lambda df: df.select("r.w").where("r is null"),
+        lambda df: df.select("r.w").where("r.q is not null"),
+        lambda df: df.select("id").sort("part"),
+        lambda df: df.select("id").distinct().sort("id"),
+        lambda df: df.select("id").repartition("part"),
+        lambda df: df.select("`${spark.master}`"),
+        lambda df: df.sparkSession.createDataFrame([(1,)], "k int").lateralJoin(
+            df.select((f.col("id") + f.col("k").outer()).alias("z"))
+        ),
+    ],
+)
+def test_queries_of_a_table_have_the_rows_of_plain_spark(
+    spark: SparkSession, not_native: SparkSession, odd: Table, ask: Query
+) -> None:
+    found, plain = (load(session, odd.location()) for session in (not_native, spark))
+    assert rows(ask(found)) == rows(ask(plain))
+
+
+def test_what_a_query_is_part_of_may_be_run_by_other_rules(
+    not_native: SparkSession, odd: Table
+) -> None:
+    df = load(not_native, odd.location())
+    some, more = df.select("r.w"), df.groupBy("part").agg(f.max("r.w"))
+    not_native.conf.set("spark.sql.optimizer.nestedSchemaPruning.enabled", "false")
+    not_native.conf.set(
+        "spark.sql.optimizer.excludedRules", "org.apache.spark.sql.catalyst.optimizer.ColumnPruning"
+    )
+    assert len(some.union(some).collect()) == len(more.union(more).collect()) == 6
+    assert len(some.collect()) == len(more.collect()) == 3
 
 
 @pytest.fixture

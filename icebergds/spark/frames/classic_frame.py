@@ -4,8 +4,10 @@ Its `shape` is made by Spark alone, on an empty relation, so that Spark resolves
 conditions at once and nothing is planned. What a job needs is planned when it is first asked for:
 the same plan of Spark's with the rows beneath, that files may have for the conditions by then. The
 empty relation stays in it, as the first side of a union, because attributes are its attributes, of
-every DataFrame of one load; Spark's optimizer drops it. Where Spark does not prune columns itself,
-only those are read that the shape names.
+every DataFrame of one load; Spark's optimizer drops it.
+
+Where Spark does not prune columns itself, an action reads only those that the shape names. Frames
+that go on from there are made of the shape, or of all rows: beneath what others see, nothing lacks.
 """
 
 from __future__ import annotations
@@ -15,7 +17,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Self
 
-from pyspark.sql import Column, DataFrame, SparkSession, functions as f
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame, Row, SparkSession, functions as f
 from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 from pyspark.sql.group import GroupedData
 from pyspark.sql.types import StructType
@@ -40,11 +43,12 @@ class ClassicFrame(ClassicDataFrame):
     """Rows of a load that conditions choose, and plain columns of them.
 
     `where`, `filter` and `select` of plain columns return such a frame; all other methods return
-    Spark's own DataFrames. Those of `select` and of aggregates read the columns that they name.
+    Spark's own DataFrames, unless the load narrows: then so do some of them.
 
     Args:
-        condition: what is known of the rows.
+        condition: what is known of the rows of the load.
         is_whole: whether these are all rows of the load.
+        is_query: whether these are others than rows of the load, such as aggregates.
     """
 
     def __new__(cls, *_: object, **__: object) -> Self:
@@ -52,10 +56,16 @@ class ClassicFrame(ClassicDataFrame):
         return object.__new__(cls)
 
     def __init__(
-        self, root: _Root, shape: DataFrame, condition: Expr, *, is_whole: bool = False
+        self,
+        root: _Root,
+        shape: DataFrame,
+        condition: Expr,
+        *,
+        is_whole: bool = False,
+        is_query: bool = False,
     ) -> None:
         self._root, self._shape, self._condition = root, shape, condition
-        self._is_whole = is_whole
+        self._is_whole, self._is_query = is_whole, is_query
         self._rows: Any = None
         super().__init__(shape._jdf, root.spark)
 
@@ -101,6 +111,8 @@ class ClassicFrame(ClassicDataFrame):
         if not _plan(shape).resolved():
             # It names columns of a query around it.
             return self._plain().filter(condition)
+        if self._is_query:
+            return self._query(shape)
         known = self._root.condition_of(shape)
         return ClassicFrame(self._root, shape, and_(self._condition, known))
 
@@ -108,36 +120,60 @@ class ClassicFrame(ClassicDataFrame):
         return self.filter(condition)
 
     def select(self, *cols: Any) -> DataFrame:
-        shape = self._shape.select(*cols)
         if self.is_cached:
             return self._plain().select(*cols)
-        if not _selects_attributes(shape):
-            return self._of(shape) if self._narrows else self._plain().select(*cols)
-        return ClassicFrame(self._root, shape, self._condition, is_whole=self._is_whole)
+        shape = self._shape.select(*cols)
+        if not self._is_query and _selects_attributes(shape):
+            return ClassicFrame(self._root, shape, self._condition, is_whole=self._is_whole)
+        if not self._narrows or not _plan(shape).resolved():
+            return self._plain().select(*cols)
+        return self._query(shape)
 
     def groupBy(self, *cols: Any) -> GroupedData:
         if not self._narrows:
             return super().groupBy(*cols)
-        return NarrowGroups(
-            self, self._shape.groupBy(*cols), lambda: self._plain().groupBy(*cols), self._of
-        )
+        of_shape = self._shape.groupBy(*cols)
+        return NarrowGroups(self, of_shape, lambda: self._plain().groupBy(*cols), self._query)
 
     groupby = groupBy
+
+    def sort(self, *cols: Any, **named: Any) -> DataFrame:
+        if not self._narrows:
+            return super().sort(*cols, **named)
+        return self._query(self._shape.sort(*cols, **named))
+
+    def orderBy(self, *cols: Any, **named: Any) -> DataFrame:
+        return self.sort(*cols, **named)
+
+    def limit(self, num: int) -> DataFrame:
+        return self._query(self._shape.limit(num)) if self._narrows else super().limit(num)
 
     def count(self) -> int:
         counts = self._is_whole and not self.is_cached
         known = self._root.load.count(self._root.spark) if counts else None
         if known is None and self._narrows:
-            (known,) = self.agg(f.count(f.lit(1))).collect()[0]
+            ((known,),) = self.agg(f.count(f.lit(1))).collect()
         return super().count() if known is None else known
+
+    def collect(self) -> list[Row]:
+        return self._narrow().collect() if self._narrows else super().collect()
+
+    def toArrow(self) -> pa.Table:
+        return self._narrow().toArrow() if self._narrows else super().toArrow()
+
+    def toPandas(self) -> Any:
+        return self._narrow().toPandas() if self._narrows else super().toPandas()
 
     @property
     def _narrows(self) -> bool:
         return self._root.load.narrows and not self.is_cached
 
-    def _of(self, shape: DataFrame) -> DataFrame:
-        """Spark's DataFrame of a shape that is made of this one's."""
-        return DataFrame(self._root.with_rows(shape, self._condition), self._root.spark)
+    def _query(self, shape: DataFrame) -> DataFrame:
+        return ClassicFrame(self._root, shape, self._condition, is_query=True)
+
+    def _narrow(self) -> DataFrame:
+        """The frame for one action; of others that are made of it, columns would lack."""
+        return DataFrame(self._root.with_used_rows(self._shape, self._condition), self._root.spark)
 
     def _plain(self) -> DataFrame:
         return DataFrame(self._jdf, self._root.spark)
@@ -167,20 +203,27 @@ class _Root:
             return TRUE
         return converted(plan.condition(), self.load.table_schema, self._columns)
 
-    def with_rows(self, shape: DataFrame, condition: Expr) -> Any:
-        """A shape with rows beneath, at least those that meet the condition."""
-        used = used_fields(_plan(shape), self._columns) if self.load.narrows else None
-        rows = self._with_rows(shape, condition, used)
-        if used is None or not evaluates_unread(rows.queryExecution().optimizedPlan()):
-            return rows
-        return self._with_rows(shape, condition, None)
+    def with_rows(
+        self, shape: DataFrame, condition: Expr, used: frozenset[int] | None = None
+    ) -> Any:
+        """A shape with rows beneath, at least those that meet the condition.
 
-    def _with_rows(self, shape: DataFrame, condition: Expr, used: frozenset[int] | None) -> Any:
+        Args:
+            used: ids of the fields that are read; None for all.
+        """
         rows = self.load.rows(self.spark, condition, used)
         sides = self._seq(_plan(self.shape), _plan(rows))
         union = in_jvm(self.spark, "org.apache.spark.sql.catalyst.plans.logical.Union")
         plan = self._on(union(sides, False, False), _plan(shape))
         return plan_dataset(self.spark, self.spark._jsparkSession, plan)
+
+    def with_used_rows(self, shape: DataFrame, condition: Expr) -> Any:
+        """A shape with rows beneath, of the fields that it names."""
+        used = used_fields(_plan(shape), self._columns)
+        rows = self.with_rows(shape, condition, used)
+        if used is None or not evaluates_unread(rows.queryExecution().optimizedPlan()):
+            return rows
+        return self.with_rows(shape, condition)
 
     def _on(self, union: Any, plan: Any) -> Any:
         """A plan with a union in the place of its leaf."""

@@ -1,4 +1,4 @@
-"""Groups of a DataFrame of ours, whose aggregates read the columns that they name."""
+"""Groups of a DataFrame of ours, whose aggregates are frames of ours too."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class NarrowGroups(GroupedData):
         frame: whose rows are grouped.
         of_shape: the same groups of the frame's shape.
         of_rows: makes Spark's own groups, for what is not an aggregate.
-        with_rows: gives a DataFrame on the shape its rows.
+        query: makes a frame of a shape.
     """
 
     def __init__(
@@ -24,32 +24,39 @@ class NarrowGroups(GroupedData):
         frame: DataFrame,
         of_shape: GroupedData,
         of_rows: Callable[[], GroupedData],
-        with_rows: Callable[[DataFrame], DataFrame],
+        query: Callable[[DataFrame], DataFrame],
     ) -> None:
         self._df, self.session = frame, frame.sparkSession
-        self._of_shape, self._of_rows, self._with_rows = of_shape, of_rows, with_rows
+        self._of_shape, self._of_rows, self._query = of_shape, of_rows, query
 
     @property
     def _jgd(self) -> Any:
         return self._of_rows()._jgd
 
     def agg(self, *exprs: Any) -> DataFrame:
-        return self._with_rows(self._of_shape.agg(*exprs))
+        return self._asked(lambda groups: groups.agg(*exprs))
 
     def count(self) -> DataFrame:
-        return self._with_rows(self._of_shape.count())
+        return self._asked(lambda groups: groups.count())
 
     def avg(self, *cols: str) -> DataFrame:
-        return self._with_rows(self._of_shape.avg(*cols))
+        return self._asked(lambda groups: groups.avg(*cols))
 
     def mean(self, *cols: str) -> DataFrame:
-        return self._with_rows(self._of_shape.mean(*cols))
+        return self._asked(lambda groups: groups.mean(*cols))
 
     def max(self, *cols: str) -> DataFrame:
-        return self._with_rows(self._of_shape.max(*cols))
+        return self._asked(lambda groups: groups.max(*cols))
 
     def min(self, *cols: str) -> DataFrame:
-        return self._with_rows(self._of_shape.min(*cols))
+        return self._asked(lambda groups: groups.min(*cols))
 
     def sum(self, *cols: str) -> DataFrame:
-        return self._with_rows(self._of_shape.sum(*cols))
+        return self._asked(lambda groups: groups.sum(*cols))
+
+    def _asked(self, ask: Callable[[GroupedData], DataFrame]) -> DataFrame:
+        shape = ask(self._of_shape)
+        classic: Any = shape._jdf
+        # Others name columns of a query around them.
+        is_whole = classic.logicalPlan().resolved()
+        return self._query(shape) if is_whole else ask(self._of_rows())

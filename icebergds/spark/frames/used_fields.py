@@ -1,14 +1,14 @@
 """Finds which fields of a load a query uses; the others are not read.
 
 Spark tells neither a Python data source nor a Python function which columns it needs, but a
-DataFrame of ours knows the query that is made of it. Should Spark evaluate a field after all that
-the query does not name, it raises: no rows are wrong.
+DataFrame of ours knows the query that it is. Should Spark evaluate a field after all that the query
+does not name, it raises.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from pyspark.sql import DataFrame
@@ -18,6 +18,9 @@ from icebergds.expr.names import in_backticks
 from icebergds.spec.schema import Schema
 from icebergds.spec.types import INT, LONG, NestedField, StructType
 
+# Nodes that return what their expressions name, and those that return what they get.
+_NAMING = ("Project", "Aggregate")
+_PASSING = ("Filter", "Sort", "GlobalLimit", "LocalLimit")
 _UNREAD = "icebergds: a column that the query did not name was not read"
 _RAISES = f"raise_error('{_UNREAD}')"
 
@@ -29,15 +32,15 @@ def used_fields(plan: Any, columns: Mapping[int, NestedField]) -> frozenset[int]
         plan: a Catalyst plan, an object of the JVM.
         columns: those of the leaf, by the ids that Spark gave their attributes.
     """
-    if not _has_distinct_names(columns.values()):
+    if not _has_distinct_names(columns.values()) or _has_variables(columns.values()):
         return None
     used: set[int] = set()
     names_columns = False
     while not plan.children().isEmpty():
         kind = plan.getClass().getSimpleName()
-        if kind not in ("Project", "Aggregate", "Filter"):
+        if kind not in _NAMING and kind not in _PASSING:
             return None
-        names_columns |= kind != "Filter"
+        names_columns |= kind in _NAMING
         expressions = plan.expressions()
         for index in range(expressions.size()):
             tree = json.loads(expressions.apply(index).toJSON())
@@ -105,6 +108,9 @@ def _inner(field: NestedField, ordinals: list[int]) -> int:
         inner = field.field_type
         if not isinstance(inner, StructType) or not _has_distinct_names(inner.fields):
             break
+        # Spark would take it for never null, as the struct that is made of it is.
+        if inner.fields[ordinal].required and not field.required:
+            break
         field = inner.fields[ordinal]
     return field.field_id
 
@@ -112,6 +118,12 @@ def _inner(field: NestedField, ordinals: list[int]) -> int:
 def _has_distinct_names(fields: Collection[NestedField]) -> bool:
     """Whether Spark finds each field by its name, whatever its case."""
     return len({field.name.casefold() for field in fields}) == len(fields)
+
+
+def _has_variables(fields: Iterable[NestedField]) -> bool:
+    """Whether Spark would replace a part of a name in SQL, even in backticks."""
+    paths = Schema(tuple(fields)).paths_by_id.values()
+    return any("${" in name for path in paths for name in path)
 
 
 def _text(
