@@ -177,6 +177,16 @@ def test_only_what_a_query_names_is_read(
     assert read == [expected]
 
 
+def test_a_query_is_planned_once_for_all_its_actions(
+    front: SparkSession, table: Table, read: list[list[str]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    df = load(front, f"{table.location()}#entries").groupBy("status").count()
+    assert df.collect() == [tuple(row) for row in df.toPandas().itertuples(index=False)]
+    df.show()
+    assert "|status|count|" in capsys.readouterr().out
+    assert read == [["status"]]
+
+
 def test_all_is_read_where_spark_would_evaluate_what_is_not_named(
     front: SparkSession, fewer_rules: None, table: Table, read: list[list[str]]
 ) -> None:

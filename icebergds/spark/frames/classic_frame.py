@@ -67,6 +67,7 @@ class ClassicFrame(ClassicDataFrame):
         self._root, self._shape, self._condition = root, shape, condition
         self._is_whole, self._is_query = is_whole, is_query
         self._rows: Any = None
+        self._used_rows: Any = None
         super().__init__(shape._jdf, root.spark)
 
     @property
@@ -158,6 +159,12 @@ class ClassicFrame(ClassicDataFrame):
     def collect(self) -> list[Row]:
         return self._narrow().collect() if self._narrows else super().collect()
 
+    def show(self, *given: Any, **named: Any) -> None:
+        if self._narrows:
+            self._narrow().show(*given, **named)
+        else:
+            super().show(*given, **named)
+
     def toArrow(self) -> pa.Table:
         return self._narrow().toArrow() if self._narrows else super().toArrow()
 
@@ -172,8 +179,10 @@ class ClassicFrame(ClassicDataFrame):
         return ClassicFrame(self._root, shape, self._condition, is_query=True)
 
     def _narrow(self) -> DataFrame:
-        """The frame for one action; of others that are made of it, columns would lack."""
-        return DataFrame(self._root.with_used_rows(self._shape, self._condition), self._root.spark)
+        """The frame for actions; of others that were made of it, columns would lack."""
+        if self._used_rows is None:
+            self._used_rows = self._root.with_used_rows(self._shape, self._condition)
+        return DataFrame(self._used_rows, self._root.spark)
 
     def _plain(self) -> DataFrame:
         return DataFrame(self._jdf, self._root.spark)
