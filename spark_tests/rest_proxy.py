@@ -146,6 +146,9 @@ class _Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         self.handle_request()
 
+    def do_HEAD(self) -> None:
+        self.handle_request()
+
     def do_POST(self) -> None:
         self.handle_request()
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pytest
 from java_process import JavaProcess
 from shared_catalog import ROWS, Lake, SharedCatalog, rows
+from sigv4_proxy import sigv4_options, sigv4_proxy
 
 if TYPE_CHECKING:
     from rest_server import RestServer
@@ -23,6 +25,22 @@ def lake(rest: RestServer, java_process: JavaProcess) -> Lake:
     lake.open_in_java({"type": "rest", **properties})
     lake.ours().create_namespace("db")
     return lake
+
+
+@pytest.fixture
+def signed_lake(rest: RestServer, java_in_aws: JavaProcess) -> Iterator[Lake]:
+    """The same behind a proxy that lets signed requests pass only."""
+    with sigv4_proxy(rest.port) as proxy:
+        properties = {"uri": rest.uri(rest.new_catalog(), proxy.port), **sigv4_options()}
+        lake = Lake(f"lake_{uuid.uuid4().hex}", java_in_aws, properties)
+        lake.open_in_java({"type": "rest", **properties})
+        lake.ours().create_namespace("db")
+        yield lake
+
+
+def test_both_write_where_requests_are_signed(signed_lake: Lake) -> None:
+    shared = SharedCatalog()
+    shared.test_both_write_to_a_table_that_java_made(signed_lake)
 
 
 class TestRestCatalog(SharedCatalog):
