@@ -53,7 +53,7 @@ def _is_signed(seen: Seen) -> bool:
     )
     signer = SigV4Auth(Credentials(KEY, SECRET), SERVICE, REGION)
     request.context["timestamp"] = headers["x-amz-date"]
-    # What is signed ends in the digits of the hash, though Java Iceberg has it in Base64 in a header.
+    # What is signed ends in digits of the hash, though a header of Java Iceberg has it in Base64.
     canonical, _ = signer.canonical_request(request).rsplit("\n", 1)
     text = signer.string_to_sign(request, f"{canonical}\n{sha256(seen.body).hexdigest()}")
     return bool(signer.signature(text, request) == match[5])
