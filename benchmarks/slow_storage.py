@@ -1,91 +1,120 @@
-"""A proxy that answers HTTP requests late and counts them, for storages on this machine."""
+"""A proxy that answers HTTP requests late and counts them, for storages on this machine.
+
+It is a process of its own: in the one that is timed, its threads would hold up those of the client.
+"""
 
 from __future__ import annotations
 
-import http.client
-import threading
-import time
+import asyncio
+import json
+import socket
+import subprocess
+import sys
+import urllib.request
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import aiohttp
+from aiohttp import web
+from yarl import URL
 
 _HOP_BY_HOP = {"connection", "transfer-encoding", "keep-alive"}
+_NOT_KEPT = {*_HOP_BY_HOP, "content-length", "date", "server"}
+_CLIENT = web.AppKey("client", aiohttp.ClientSession)
+_COUNTS = "/-/counts"
+_RESET = "/-/reset"
 
 
 class SlowStorage:
-    """What passed through the proxy.
+    """A running proxy.
 
-    Attributes:
+    Args:
         port: of the proxy.
-        requests: how many of each method.
-        most_at_once: how many were under way at a time, at most.
     """
 
     def __init__(self, port: int) -> None:
         self.port = port
-        self.requests: Counter[str] = Counter()
-        self.most_at_once = 0
-        self._under_way = 0
-        self._lock = threading.Lock()
 
     def reset(self) -> None:
-        self.requests.clear()
-        self.most_at_once = 0
+        self._ask(_RESET)
 
-    @contextmanager
-    def counted(self, method: str) -> Iterator[None]:
-        with self._lock:
-            self.requests[method] += 1
-            self._under_way += 1
-            self.most_at_once = max(self.most_at_once, self._under_way)
-        try:
-            yield
-        finally:
-            with self._lock:
-                self._under_way -= 1
+    @property
+    def requests(self) -> dict[str, int]:
+        """How many requests of each method passed since `reset`."""
+        return self._ask(_COUNTS)["requests"]
+
+    @property
+    def most_at_once(self) -> int:
+        """How many were under way at a time, at most."""
+        return self._ask(_COUNTS)["most_at_once"]
+
+    def _ask(self, path: str) -> dict:
+        with urllib.request.urlopen(f"http://127.0.0.1:{self.port}{path}", timeout=30) as answer:
+            return json.load(answer)
 
 
 @contextmanager
 def slow_storage(target_port: int, seconds: float) -> Iterator[SlowStorage]:
     """A proxy of a server on this machine, whose answers come so many seconds later."""
+    command = [sys.executable, __file__, str(target_port), str(seconds)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            yield SlowStorage(int(process.stdout.readline()))
+        finally:
+            process.terminate()
 
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-        disable_nagle_algorithm = True
 
-        def forward(self) -> None:
-            with storage.counted(self.command):
-                length = int(self.headers.get("Content-Length") or 0)
-                body = self.rfile.read(length) if length else None
-                time.sleep(seconds)
-                target = http.client.HTTPConnection("127.0.0.1", target_port)
-                target.request(self.command, self.path, body, dict(self.headers))
-                answer = target.getresponse()
-                data = answer.read()
-                target.close()
-            self.send_response(answer.status)
-            for name, value in answer.getheaders():
-                if name.lower() not in {*_HOP_BY_HOP, "content-length", "date", "server"}:
-                    self.send_header(name, value)
-            is_head = self.command == "HEAD"
-            told = answer.getheader("Content-Length") if is_head else None
-            self.send_header("Content-Length", told or str(len(data)))
-            self.end_headers()
-            if not is_head:
-                self.wfile.write(data)
+def _serve(target_port: int, seconds: float) -> None:
+    requests: Counter[str] = Counter()
+    most_at_once = under_way = 0
 
-        do_GET = do_HEAD = do_PUT = do_POST = do_DELETE = forward  # noqa: N815
+    async def forward(request: web.Request) -> web.Response:
+        nonlocal most_at_once, under_way
+        requests[request.method] += 1
+        under_way += 1
+        most_at_once = max(most_at_once, under_way)
+        try:
+            body = await request.read()
+            await asyncio.sleep(seconds)
+            url = URL(f"http://127.0.0.1:{target_port}{request.raw_path}", encoded=True)
+            headers = {k: v for k, v in request.headers.items() if k.lower() not in _HOP_BY_HOP}
+            async with request.app[_CLIENT].request(
+                request.method, url, data=body, headers=headers, allow_redirects=False
+            ) as answer:
+                data = await answer.read()
+        finally:
+            under_way -= 1
+        kept = {k: v for k, v in answer.headers.items() if k.lower() not in _NOT_KEPT}
+        if request.method == "HEAD" and "Content-Length" in answer.headers:
+            kept["Content-Length"] = answer.headers["Content-Length"]
+        return web.Response(status=answer.status, headers=kept, body=data)
 
-        def log_message(self, format: str, *args: object) -> None:
-            pass
+    async def counts(request: web.Request) -> web.Response:
+        return web.json_response({"requests": requests, "most_at_once": most_at_once})
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    storage = SlowStorage(server.server_port)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    try:
-        yield storage
-    finally:
-        server.shutdown()
-        server.server_close()
+    async def reset(request: web.Request) -> web.Response:
+        nonlocal most_at_once
+        requests.clear()
+        most_at_once = 0
+        return web.json_response({})
+
+    async def client(app: web.Application) -> AsyncIterator[None]:
+        connector = aiohttp.TCPConnector(limit=0)
+        async with aiohttp.ClientSession(connector=connector, auto_decompress=False) as session:
+            app[_CLIENT] = session
+            yield
+
+    app = web.Application(client_max_size=2**30)
+    app.cleanup_ctx.append(client)
+    app.router.add_get(_COUNTS, counts)
+    app.router.add_get(_RESET, reset)
+    app.router.add_route("*", "/{path:.*}", forward)
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        print(listening.getsockname()[1], flush=True)
+        web.run_app(app, sock=listening, print=None, access_log=None)
+
+
+if __name__ == "__main__":
+    _serve(int(sys.argv[1]), float(sys.argv[2]))

@@ -25,7 +25,7 @@ from icebergds.commit.selection import read_together
 from icebergds.commit.workspace import Workspace
 from icebergds.formats.avro.container_writer import Block
 from icebergds.formats.manifests.columns import EntryColumns, Int64s
-from icebergds.formats.manifests.reader import MANIFEST_READERS
+from icebergds.formats.manifests.side_by_side import MANIFEST_READERS
 from icebergds.formats.manifests.writer import ManifestForm
 from icebergds.spec.manifest import ManifestEntryStatus, ManifestFile
 from icebergds.spec.types import StructType

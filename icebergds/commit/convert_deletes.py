@@ -23,7 +23,8 @@ from icebergds.commit.workspace import Workspace
 from icebergds.errors import ValidationError
 from icebergds.formats.deletes.position_deletes import only_data_path
 from icebergds.formats.manifests.packed_entries import Int64s, PathIndex
-from icebergds.formats.manifests.reader import EntryColumns, few_readers
+from icebergds.formats.manifests.reader import EntryColumns
+from icebergds.formats.manifests.side_by_side import manifest_readers
 from icebergds.spec.manifest import (
     DataFile,
     FileContent,
@@ -371,7 +372,7 @@ def _of_manifests(
 
     manifests = base.manifests_of(content)
     live = [m for m in manifests if m.added_files_count or m.existing_files_count]
-    with ThreadPoolExecutor(few_readers(live, _BYTES_AT_A_TIME)) as pool:
+    with ThreadPoolExecutor(manifest_readers(base.io, live, _BYTES_AT_A_TIME)) as pool:
         return list(pool.map(once, live))
 
 

@@ -18,7 +18,8 @@ from icebergds.commit.column_manifests import write_columns
 from icebergds.commit.removed_files import RemovedColumns, RemovedFiles
 from icebergds.commit.selection import Mask, Selection, read_columns
 from icebergds.commit.workspace import Workspace
-from icebergds.formats.manifests.reader import EntryColumns, few_readers
+from icebergds.formats.manifests.reader import EntryColumns
+from icebergds.formats.manifests.side_by_side import manifest_readers
 from icebergds.spec.manifest import ManifestEntryStatus, ManifestFile
 
 # Of manifests, whose entries are decoded, changed and encoded.
@@ -68,7 +69,7 @@ def filter_manifests(
     live = [m for m in manifests if m.added_files_count or m.existing_files_count]
     candidates = [m for m in live if any(selection.may_select(m) for selection in selections)]
     if len(candidates) > 1:
-        with ThreadPoolExecutor(few_readers(candidates, _BYTES_AT_A_TIME)) as pool:
+        with ThreadPoolExecutor(manifest_readers(base.io, candidates, _BYTES_AT_A_TIME)) as pool:
             found = dict(zip(_paths(candidates), pool.map(filtered, candidates), strict=True))
     else:
         found = dict(zip(_paths(candidates), map(filtered, candidates), strict=True))

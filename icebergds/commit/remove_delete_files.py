@@ -15,7 +15,7 @@ from icebergds.commit.nothing_to_commit import NothingToCommitError
 from icebergds.commit.selection import Mask, read_columns
 from icebergds.commit.summary import changes_summary
 from icebergds.commit.workspace import Workspace
-from icebergds.formats.manifests.reader import MANIFEST_READERS
+from icebergds.formats.manifests.side_by_side import manifest_readers
 from icebergds.spec.manifest import ManifestEntryStatus, ManifestFile
 
 
@@ -43,7 +43,7 @@ class RemoveDeleteFiles:
         if not found:
             raise NothingToCommitError(base.state)
         affected = [m for m in base.manifests if m.manifest_path in found]
-        with ThreadPoolExecutor(MANIFEST_READERS) as pool:
+        with ThreadPoolExecutor(manifest_readers(base.io, affected)) as pool:
             written = pool.map(lambda m: _without(work, base, m, found[m.manifest_path]), affected)
             by_path = dict(zip((m.manifest_path for m in affected), written, strict=True))
         manifests = [

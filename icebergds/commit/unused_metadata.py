@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable
 from concurrent.futures import ThreadPoolExecutor
 
 from icebergds.formats.manifests.manifest_list import read_snapshot_manifests
-from icebergds.formats.manifests.reader import MANIFEST_READERS
+from icebergds.formats.manifests.side_by_side import MANIFEST_READERS
 from icebergds.io.fileio import FileIO
 from icebergds.spec.manifest import ManifestContent
 from icebergds.spec.metadata import TableMetadata

@@ -113,6 +113,7 @@ class FileIO:
     _ahead: ReadAhead[pa.NativeFile] | None = field(
         default=None, init=False, repr=False, compare=False
     )
+    _read: ReadAhead[bytes] | None = field(default=None, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         directory = os.path.abspath(self.working_directory)
@@ -199,6 +200,7 @@ class FileIO:
         object.__setattr__(bound, "table_root", root)
         object.__setattr__(bound, "_kept", self._kept)
         object.__setattr__(bound, "_ahead", self._ahead)
+        object.__setattr__(bound, "_read", self._read)
         return bound
 
     def keeping_reads(self, max_bytes: int = MAX_KEPT_BYTES) -> FileIO:
@@ -229,6 +231,27 @@ class FileIO:
         object.__setattr__(expecting, "_ahead", ReadAhead(files))
         return expecting
 
+    def reading_ahead(self, locations: Iterable[str], most: int) -> FileIO:
+        """The same storage, whose `read_bytes` reads ahead, for who reads files in this order.
+
+        Local files, and those that are kept, are not read ahead. Copies in other processes expect
+        nothing.
+
+        Args:
+            most: how many files are in memory, at most, before they are asked for.
+        """
+        ahead = [each for each in dict.fromkeys(locations) if self._is_to_fetch(self.locate(each))]
+        if len(ahead) < 2:
+            return self
+        reading = copy.copy(self)
+        object.__setattr__(reading, "_kept", self._kept)
+        files = [(each, partial(self._read_bytes, each)) for each in ahead]
+        object.__setattr__(reading, "_read", ReadAhead(files, most))
+        return reading
+
+    def _is_to_fetch(self, path: str) -> bool:
+        return not is_local(path) and (self._kept is None or not self._kept.has(path))
+
     def read_bytes(self, location: str) -> bytes:
         """Reads a whole file in one call to the storage.
 
@@ -238,10 +261,15 @@ class FileIO:
         """
         path = self.resolve(location)
         if self._kept is not None:
-            return self._kept.get(path, lambda: self._read_bytes(location, path))
-        return self._read_bytes(location, path)
+            return self._kept.get(path, lambda: self._taken_or_read(location))
+        return self._taken_or_read(location)
 
-    def _read_bytes(self, location: str, path: str) -> bytes:
+    def _taken_or_read(self, location: str) -> bytes:
+        taken = None if self._read is None else self._read.take(location)
+        return self._read_bytes(location) if taken is None else taken
+
+    def _read_bytes(self, location: str) -> bytes:
+        path = self.resolve(location)
         with self._failures("reading", location, path):
             if is_local(path):
                 with open(path, "rb", buffering=0) as file:
@@ -249,7 +277,7 @@ class FileIO:
             return self._remote(path, read_whole)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_kept": None, "_ahead": None}
+        return {**self.__dict__, "_kept": None, "_ahead": None, "_read": None}
 
     def open(
         self, location: str, size: int | None = None, first: Range | None = None

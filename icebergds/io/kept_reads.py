@@ -21,6 +21,10 @@ class KeptReads:
         self._reading: dict[str, threading.Lock] = {}
         self._lock = threading.Lock()
 
+    def has(self, path: str) -> bool:
+        """Whether a file is kept."""
+        return path in self._files
+
     def get(self, path: str, read: Callable[[], bytes]) -> bytes:
         """The bytes of a file, from here or by `read`; waits for another thread that reads it."""
         kept = self._files.get(path)

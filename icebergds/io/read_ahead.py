@@ -1,4 +1,4 @@
-"""Opens the next files of a task while the current one is read, where storage has latency."""
+"""Opens or reads the next files while the current one is used, where storage has latency."""
 
 from __future__ import annotations
 
@@ -12,34 +12,44 @@ from icebergds.io.threads import WAITING_THREADS, waiting_threads
 
 _T = TypeVar("_T")
 
+_MOST_PASSED = 4
+
 
 class ReadAhead(Generic[_T]):
     """Files that are opened in the background, in the order in which they will be taken.
 
     Args:
         files: what identifies each file, and what opens it.
+        most: how many are open at a time before they are taken.
     """
 
-    def __init__(self, files: Iterable[tuple[object, Callable[[], _T]]]) -> None:
+    def __init__(
+        self, files: Iterable[tuple[object, Callable[[], _T]]], most: int = WAITING_THREADS
+    ) -> None:
+        self._most = most
         self._coming = deque(files)
         self._opening: deque[tuple[object, Future[_T]]] = deque()
         self._lock = threading.Lock()
         self._fill()
 
     def take(self, identity: object) -> _T | None:
-        """An opened file, or None if it was not to be opened; files before it are dropped.
+        """An opened file, or None if it was not to be opened.
 
-        Errors are those of what opens it.
+        Of the files before it, only the last ones are kept, for threads that take files out of
+        their order. Errors are those of what opens it.
         """
         with self._lock:
             if all(identity != each for each, _ in self._opening):
                 return None
-            while (taken := self._opening.popleft())[0] != identity:
-                taken[1].cancel()
+            at = next(at for at, (each, _) in enumerate(self._opening) if each == identity)
+            taken = self._opening[at][1]
+            del self._opening[at]
+            for _ in range(at - _MOST_PASSED):
+                self._opening.popleft()[1].cancel()
             self._fill()
-        return taken[1].result()
+        return taken.result()
 
     def _fill(self) -> None:
-        while self._coming and len(self._opening) < WAITING_THREADS:
+        while self._coming and len(self._opening) < self._most:
             identity, opened = self._coming.popleft()
             self._opening.append((identity, waiting_threads().submit(opened)))

@@ -79,9 +79,10 @@ def in_quick_batches(df: DataFrame) -> DataFrame:
 
 def _in_copy(df: DataFrame, spark: SparkSession, rows: int) -> DataFrame:
     execution: Any = df._jdf.queryExecution()
-    if int(str(execution.optimizedPlan().stats().sizeInBytes())) < _FEW_BYTES:
-        return df
     plan = execution.analyzed()
+    # Optimizing a plan takes longer than writing few rows, and it is optimized once more.
+    if _size(plan) < _FEW_BYTES or _size(execution.optimizedPlan()) < _FEW_BYTES:
+        return df
     # Observations are told of queries of their own session alone, and wait for them.
     if "CollectMetrics" in plan.toString():
         return df
@@ -91,6 +92,11 @@ def _in_copy(df: DataFrame, spark: SparkSession, rows: int) -> DataFrame:
     copy.conf().set(MAX_BYTES_PER_BATCH, UNBOUNDED)
     copy.conf().set(_MAX_ROWS, str(rows))
     return DataFrame(plan_dataset(spark, copy, plan), spark)
+
+
+def _size(plan: Any) -> int:
+    """What Spark takes the rows of a plan for, in bytes."""
+    return int(str(plan.stats().sizeInBytes()))
 
 
 def _errors() -> tuple[type[Exception], ...]:

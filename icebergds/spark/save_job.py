@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import pickle
+import re
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 
 from pyspark import SparkContext, SparkStageInfo
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import BinaryType, StructField, StructType
 
 from icebergds.commit.snapshot_commit import Committed
 from icebergds.errors import InvalidOptionError
@@ -28,6 +30,9 @@ from icebergds.spark.errors import own_errors
 from icebergds.spark.quick_batches import in_quick_batches
 from icebergds.spark.session import is_connect
 from icebergds.spark.writer import ReportingTask
+
+_REPORT = StructType([StructField("result", BinaryType())])
+_PLAIN_NAME = re.compile(r"[a-z_][a-z0-9_]*", re.ASCII | re.IGNORECASE)
 
 # Spark's default of spark.python.task.killTimeout: how long a killed task may go on.
 _SECONDS_TO_KILL = 2.0
@@ -77,14 +82,21 @@ def write_in_tasks(df: DataFrame, task: Task, discard: Callable[[], int]) -> lis
         IcebergError: the rows were refused.
         PySparkException: the job failed for another reason.
     """
-    reporting = ReportingTask(task, tuple(df.columns))
-    # mapInArrow parses dots and backticks in column names.
-    plain = df.toDF(*(f"c{at}" for at in range(len(df.columns))))
+    names = df.columns
+    reporting = ReportingTask(task, tuple(names))
     with discarding(df.sparkSession, discard), own_errors():
         # If the JVM runs out of memory while it sends rows, collect() returns those it has sent,
         # without an error, and the files of other tasks would not be committed.
-        reports = in_quick_batches(plain).mapInArrow(reporting, "result binary").toArrow()
+        rows = in_quick_batches(_plainly_named(df, names))
+        reports = rows.mapInArrow(reporting, _REPORT).toArrow()
         return [pickle.loads(result) for result in reports["result"].to_pylist()]
+
+
+def _plainly_named(df: DataFrame, names: Sequence[str]) -> DataFrame:
+    """The rows under names that mapInArrow does not parse, as it does with dots and backticks."""
+    if all(map(_PLAIN_NAME.fullmatch, names)) and len({*map(str.lower, names)}) == len(names):
+        return df
+    return df.toDF(*(f"c{at}" for at in range(len(names))))
 
 
 @contextmanager

@@ -40,9 +40,7 @@ from icebergds.formats.manifests import decoder
 from icebergds.formats.manifests.manifest import read_manifest, write_manifest
 from icebergds.formats.manifests.manifest_list import read_snapshot_manifests
 from icebergds.formats.manifests.reader import (
-    MANIFEST_READERS,
     EntryColumns,
-    few_readers,
     read_manifest_columns,
 )
 from icebergds.formats.wrong_counts import WrongCounts
@@ -426,12 +424,3 @@ def test_schemas_may_be_given_without_specs(tmp_path: Path) -> None:
     data = container(java_schema(), [encoded([like_java(n) for n in range(60)])])
     manifest = store(tmp_path / "m.avro", data, added_snapshot_id=1)
     assert len(read_manifest_columns(IO, manifest, None, Schema(()))) == 60
-
-
-@pytest.mark.parametrize(
-    ("lengths", "readers"),
-    [([], MANIFEST_READERS), ([10, 10], MANIFEST_READERS), ([10, 400, 0], 2), ([5000], 1)],
-)
-def test_few_large_manifests_are_read_at_once(lengths: list[int], readers: int) -> None:
-    manifests = [ManifestFile(f"{length}.avro", length, 0) for length in lengths]
-    assert few_readers(manifests, 1000) == readers

@@ -48,7 +48,22 @@ def test_files_that_are_skipped_are_dropped() -> None:
     ahead = ReadAhead([opening(str(number), opened) for number in range(100)])
     for number in range(10, 100, 10):
         assert ahead.take(str(number)) == str(number)
-        assert ahead.take(str(number - 1)) is None
+        assert ahead.take(str(number - 5)) is None
+
+
+def test_a_few_files_may_be_taken_out_of_their_order() -> None:
+    opened: list[str] = []
+    ahead = ReadAhead([opening(str(number), opened) for number in range(40)])
+    order = [at for first in range(0, 40, 4) for at in (first + 3, first + 1, first, first + 2)]
+    assert [ahead.take(str(number)) for number in order] == [str(number) for number in order]
+    assert len(opened) == 40
+
+
+def test_so_many_are_opened_as_are_asked_for() -> None:
+    opened: list[str] = []
+    ahead = ReadAhead([opening(str(number), opened) for number in range(100)], 3)
+    assert ahead.take("0") == "0"
+    assert len(opened) <= 4
 
 
 def test_what_is_not_expected_is_not_there() -> None:

@@ -75,6 +75,29 @@ def test_the_columns_of_a_large_file_are_read_side_by_side(
     assert requests.most == 2
 
 
+def test_columns_of_the_next_files_are_read_while_one_is_used(
+    catalog: Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ranged_file, "_WHOLE", 1000)
+    monkeypatch.setattr(ranged_file, "_TAIL", 3000)
+    monkeypatch.setattr(footer, "_TAIL_READ", 3000)
+    table = filled(catalog, 6)
+    with counted() as requests:
+        assert ids(table.scan(columns=["id"]).to_arrow()) == list(range(6000))
+    # The manifest list, a manifest of each append, the ends of the files and their columns.
+    assert requests.made == {"get_object": 1 + 6 + 6 + 6}
+    # The list, the manifests, the ends, the columns of the first file, those of the next four, and
+    # of the last one.
+    assert requests.in_turn <= 7
+
+
+def test_files_after_the_last_row_that_is_wanted_are_not_all_read(catalog: Catalog) -> None:
+    table = filled(catalog, 30)
+    with counted() as requests:
+        assert table.scan(limit=10).to_arrow().num_rows == 10
+    assert requests.made["get_object"] <= 1 + 30 + 25
+
+
 @pytest.mark.parametrize("limit", [1, 20_000, 2**30])
 def test_columns_that_do_not_fit_into_memory_are_streamed(
     catalog: Catalog, monkeypatch: pytest.MonkeyPatch, limit: int

@@ -30,10 +30,10 @@ from icebergds.formats.manifests.inheritance import (
 from icebergds.formats.manifests.java_fixed import with_fixed_as_bytes
 from icebergds.formats.manifests.layout import ManifestLayout, manifest_layout
 from icebergds.formats.manifests.partitions import partition_columns
+from icebergds.formats.manifests.side_by_side import decoding
 from icebergds.formats.manifests.stored_columns import StatsIds, StoredColumns
 from icebergds.formats.wrong_counts import WrongCounts
 from icebergds.io.fileio import FileIO
-from icebergds.io.locations import is_local
 from icebergds.spec.manifest import FileContent, FileFormat, ManifestEntryStatus, ManifestFile
 from icebergds.spec.partition import PartitionSpec, partition_type
 from icebergds.spec.schema import Schema
@@ -42,15 +42,9 @@ from icebergds.spec.types import UNKNOWN, StructType
 __all__ = [
     "ColumnStats",
     "EntryColumns",
-    "few_readers",
     "read_manifest_columns",
     "read_small_manifests",
 ]
-
-MANIFEST_READERS = 8
-_REMOTE_READERS = 24
-_SMALL = 256 * 2**10
-"""Threads that read manifests: object stores have high latency, and decoding releases the GIL."""
 
 _FORMATS = frozenset(file_format.value for file_format in FileFormat)
 _STATISTICS_IDS = (
@@ -65,22 +59,6 @@ _MAP_TYPES = {
     field_id: pa.map_(pa.int64(), pa.binary() if name.endswith("bounds") else pa.int64())
     for name, field_id in zip(STATISTICS, _STATISTICS_IDS, strict=True)
 }
-
-
-def readers_side_by_side(io: FileIO, manifests: Sequence[ManifestFile]) -> int:
-    """How many threads read manifests: more from remote storage, if the manifests are small."""
-    is_near = not manifests or is_local(io.locate(manifests[0].manifest_path))
-    largest = max((manifest.manifest_length for manifest in manifests), default=0)
-    return MANIFEST_READERS if is_near or largest > _SMALL else _REMOTE_READERS
-
-
-def few_readers(manifests: Iterable[ManifestFile], most_bytes: int) -> int:
-    """How many threads read manifests, at least one: so many bytes of them at a time at most.
-
-    Decoding takes 10 to 20 times as much memory.
-    """
-    largest = max((manifest.manifest_length for manifest in manifests), default=0)
-    return max(1, min(MANIFEST_READERS, most_bytes // max(largest, 1)))
 
 
 def read_manifest_columns(
@@ -117,18 +95,20 @@ def read_manifest_columns(
         InvalidMetadataError: its partition spec is unknown.
         UnsupportedFeatureError: it is encrypted, or lists files of an unknown format.
     """
-    opened = _Opened.of(io, manifest, specs or {}, schema, history)
-    layout = opened.layout
-    try:
-        decoded = decode_entries(opened.container, layout, stats_ids, few_entries)
-    except CorruptFileError:
-        schema_json = with_fixed_as_bytes(opened.container.schema_json)
-        if schema_json is None:
-            raise
-        layout = _layout(schema_json, opened.container.what)
-        decoded = decode_entries(opened.container, layout, stats_ids, few_entries)
-    columns = _entry_columns(decoded, layout, manifest, opened.wanted, stats_ids, opened.what)
-    return opened.checked(columns, live_only, wrong_counts)
+    data = io.read_bytes(manifest.manifest_path)
+    with decoding(len(data)):
+        opened = _Opened.of(data, io.max_block_bytes, manifest, specs or {}, schema, history)
+        layout = opened.layout
+        try:
+            decoded = decode_entries(opened.container, layout, stats_ids, few_entries)
+        except CorruptFileError:
+            schema_json = with_fixed_as_bytes(opened.container.schema_json)
+            if schema_json is None:
+                raise
+            layout = _layout(schema_json, opened.container.what)
+            decoded = decode_entries(opened.container, layout, stats_ids, few_entries)
+        columns = _entry_columns(decoded, layout, manifest, opened.wanted, stats_ids, opened.what)
+        return opened.checked(columns, live_only, wrong_counts)
 
 
 def read_small_manifests(
@@ -150,21 +130,23 @@ def read_small_manifests(
     found: dict[int, EntryColumns] = {}
     alike: dict[str, list[tuple[int, _Opened]]] = {}
     for number, manifest in enumerate(manifests):
-        opened = _Opened.of(io, manifest, specs, schema, history)
+        data = io.read_bytes(manifest.manifest_path)
+        opened = _Opened.of(data, io.max_block_bytes, manifest, specs, schema, history)
         if opened.layout.is_flat and opened.container.record_count:
             alike.setdefault(opened.container.schema_json, []).append((number, opened))
     for group in alike.values():
         layout = group[0][1].layout
-        try:
-            parts = decode_together([one.container for _, one in group], layout, stats_ids)
-        except CorruptFileError:
-            # Each by itself, so that the error names the right one.
-            continue
-        for (number, opened), decoded in zip(group, parts, strict=True):
-            columns = _entry_columns(
-                decoded, layout, opened.manifest, opened.wanted, stats_ids, opened.what
-            )
-            found[number] = opened.checked(columns, live_only, wrong_counts)
+        with decoding(sum(one.size for _, one in group)):
+            try:
+                parts = decode_together([one.container for _, one in group], layout, stats_ids)
+            except CorruptFileError:
+                # Each by itself, so that the error names the right one.
+                continue
+            for (number, opened), decoded in zip(group, parts, strict=True):
+                columns = _entry_columns(
+                    decoded, layout, opened.manifest, opened.wanted, stats_ids, opened.what
+                )
+                found[number] = opened.checked(columns, live_only, wrong_counts)
     return [
         found[number]
         if number in found
@@ -200,15 +182,15 @@ class _Opened:
     @classmethod
     def of(
         cls,
-        io: FileIO,
+        data: bytes,
+        max_block_bytes: int | None,
         manifest: ManifestFile,
         specs: Mapping[int, PartitionSpec],
         schema: Schema | None,
         history: Iterable[Schema],
     ) -> _Opened:
         what = f"manifest {manifest.manifest_path!r}"
-        data = io.read_bytes(manifest.manifest_path)
-        container = parse_container(data, what, io.max_block_bytes)
+        container = parse_container(data, what, max_block_bytes)
         layout = _layout(container.schema_json, what)
         spec = _spec_of(container, manifest, specs, layout)
         wanted = _partition_type(container, spec, schema, history)

@@ -15,7 +15,7 @@ from icebergds.catalog.metadata_files import load_from_location
 from icebergds.commit.base import check_branch
 from icebergds.errors import InvalidOptionError, MissingFileError, NoSuchTableError
 from icebergds.formats.manifests.manifest_list import read_snapshot_manifests
-from icebergds.formats.manifests.reader import MANIFEST_READERS
+from icebergds.formats.manifests.side_by_side import MANIFEST_READERS
 from icebergds.io.fileio import FileIO
 from icebergds.operations.imports.moved_deletes import MovedDeletes, write_moved_deletes
 from icebergds.operations.imports.moved_manifests import (

@@ -18,7 +18,8 @@ from icebergds.expr.summary import manifest_might_match
 from icebergds.formats.manifests import layout as ids
 from icebergds.formats.manifests.columns import EntryColumns
 from icebergds.formats.manifests.manifest_list import read_snapshot_manifests
-from icebergds.formats.manifests.reader import read_manifest_columns, readers_side_by_side
+from icebergds.formats.manifests.reader import read_manifest_columns
+from icebergds.formats.manifests.side_by_side import manifest_decoders, reading_ahead
 from icebergds.formats.wrong_counts import WrongCounts
 from icebergds.operations.metadata_tables.kinds import MetadataTable
 from icebergds.operations.metadata_tables.metadata_rows import (
@@ -168,11 +169,17 @@ def live_columns(
     )
 
 
+def expecting(plan: MetadataTablePlan, manifests: Sequence[ManifestFile]) -> MetadataTablePlan:
+    """The plan for who reads manifests in this order: remote ones are fetched ahead."""
+    io = reading_ahead(plan.state.io, manifests)
+    return replace(plan, state=replace(plan.state, io=io))
+
+
 def entries_of_all(
     plan: MetadataTablePlan, manifests: Sequence[ManifestFile]
 ) -> Iterator[EntryColumns]:
     """The entries of manifests without statistics, read side by side, a few of them ahead."""
-    readers = readers_side_by_side(plan.state.io, manifests)
+    plan, readers = expecting(plan, manifests), manifest_decoders(manifests)
     with ThreadPoolExecutor(readers) as pool:
         for start in range(0, len(manifests), readers):
             some = manifests[start : start + readers]

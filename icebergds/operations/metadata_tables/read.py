@@ -21,7 +21,12 @@ from icebergds.operations.metadata_tables.file_rows import (
 )
 from icebergds.operations.metadata_tables.metadata_rows import Row, manifest_row
 from icebergds.operations.metadata_tables.partition_rows import PartitionTotals
-from icebergds.operations.metadata_tables.plan import entries_of_all, live_columns, metadata_tasks
+from icebergds.operations.metadata_tables.plan import (
+    entries_of_all,
+    expecting,
+    live_columns,
+    metadata_tasks,
+)
 from icebergds.operations.metadata_tables.position_delete_rows import position_delete_rows
 from icebergds.operations.metadata_tables.ready_rows import row_batches
 from icebergds.operations.metadata_tables.tasks import (
@@ -79,8 +84,9 @@ def read_metadata_task(plan: MetadataTablePlan, task: MetadataTask) -> Iterator[
 def _entries(plan: MetadataTablePlan, task: ReadManifests) -> Iterator[pa.RecordBatch]:
     used = innermost_ids(plan.columns.fields) | field_ids(plan.row_filter)
     stats_ids = needed_statistics(used, plan.table.metrics)
+    ahead = expecting(plan, task.manifests)
     for manifest in task.manifests:
-        columns = live_columns(plan, manifest, stats_ids)
+        columns = live_columns(ahead, manifest, stats_ids)
         rows = entry_rows(columns, plan.table, plan.columns, plan.row_filter)
         for start in range(0, rows.num_rows, _ENTRIES_AT_A_TIME):
             yield rows.slice(start, _ENTRIES_AT_A_TIME)
@@ -90,7 +96,8 @@ def _added_up(plan: MetadataTablePlan, task: AddUpPartitions) -> list[Row]:
     partition_type = unified_partition_type(plan.state.metadata, active_only=True)
     totals = PartitionTotals(partition_type, plan.committed_ms)
     # Of parts, tasks already work side by side.
-    manifests = (live_columns(plan, manifest, frozenset()) for manifest in task.manifests)
+    ahead = expecting(plan, task.manifests) if plan.of_parts else plan
+    manifests = (live_columns(ahead, manifest, frozenset()) for manifest in task.manifests)
     for columns in manifests if plan.of_parts else entries_of_all(plan, task.manifests):
         totals.add(columns)
     return totals.parts(task.part) if plan.of_parts else totals.rows()

@@ -11,7 +11,8 @@ from icebergds.commit.operations import TableState
 from icebergds.errors import CorruptFileError, InvalidOptionError, MissingFileError
 from icebergds.formats.manifests.columns import EntryColumns
 from icebergds.formats.manifests.manifest_list import read_snapshot_manifests
-from icebergds.formats.manifests.reader import read_manifest_columns, readers_side_by_side
+from icebergds.formats.manifests.reader import read_manifest_columns
+from icebergds.formats.manifests.side_by_side import manifest_decoders, reading_ahead
 from icebergds.operations.read.time_travel import TimeTravel, resolve_snapshot
 from icebergds.operations.statistics.partition_stats_file import (
     partition_stats_type,
@@ -121,11 +122,11 @@ def _totals(state: TableState, known: Sequence[PartitionStats] = ()) -> Partitio
 
 def _read_all(state: TableState, manifests: Sequence[ManifestFile]) -> Iterator[EntryColumns]:
     """The entries of manifests without statistics, read side by side, a few of them ahead."""
-    metadata = state.metadata
+    metadata, io = state.metadata, reading_ahead(state.io, manifests)
 
     def read(manifest: ManifestFile) -> EntryColumns:
         return read_manifest_columns(
-            state.io,
+            io,
             manifest,
             metadata.specs_by_id,
             metadata.schema(),
@@ -134,7 +135,7 @@ def _read_all(state: TableState, manifests: Sequence[ManifestFile]) -> Iterator[
             live_only=False,
         )
 
-    readers = readers_side_by_side(state.io, manifests)
+    readers = manifest_decoders(manifests)
     with ThreadPoolExecutor(readers) as pool:
         for start in range(0, len(manifests), readers):
             yield from pool.map(read, manifests[start : start + readers])

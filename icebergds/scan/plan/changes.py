@@ -15,7 +15,8 @@ from dataclasses import dataclass, replace
 from icebergds.errors import InvalidOptionError
 from icebergds.expr.bind import field_ids
 from icebergds.expr.nodes import TRUE, Expr
-from icebergds.formats.manifests.reader import MANIFEST_READERS, read_manifest_columns
+from icebergds.formats.manifests.reader import read_manifest_columns
+from icebergds.formats.manifests.side_by_side import manifest_decoders, reading_ahead
 from icebergds.formats.wrong_counts import WrongCounts
 from icebergds.io.fileio import FileIO
 from icebergds.scan.plan.delete_index import AppliedDeletes, DeleteIndex, key_types
@@ -253,8 +254,9 @@ class ChangePlanner:
         """The live entries of manifests whose files may have rows of the feed."""
         unread = [m for m in dict.fromkeys(manifests) if (m, stats_ids) not in self._read]
         if unread:
-            with ThreadPoolExecutor(MANIFEST_READERS) as pool:
-                read = pool.map(lambda manifest: self._read_manifest(manifest, stats_ids), unread)
+            io = reading_ahead(self._io, unread)
+            with ThreadPoolExecutor(manifest_decoders(unread)) as pool:
+                read = pool.map(lambda one: self._read_manifest(io, one, stats_ids), unread)
                 self._read.update(
                     ((manifest, stats_ids), entries)
                     for manifest, entries in zip(unread, read, strict=True)
@@ -262,11 +264,11 @@ class ChangePlanner:
         return [entry for m in manifests for entry in self._read[m, stats_ids]]
 
     def _read_manifest(
-        self, manifest: ManifestFile, stats_ids: frozenset[int]
+        self, io: FileIO, manifest: ManifestFile, stats_ids: frozenset[int]
     ) -> list[ManifestEntry]:
         is_data = manifest.content is ManifestContent.DATA
         columns = read_manifest_columns(
-            self._io,
+            io,
             manifest,
             self._metadata.specs_by_id,
             self._schema,

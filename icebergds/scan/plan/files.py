@@ -21,12 +21,8 @@ from icebergds.expr.bind import field_ids
 from icebergds.expr.nodes import FALSE, TRUE, Expr, relaxed
 from icebergds.formats.manifests.counts import check_totals
 from icebergds.formats.manifests.manifest_list import read_snapshot_manifests
-from icebergds.formats.manifests.reader import (
-    EntryColumns,
-    few_readers,
-    read_manifest_columns,
-    readers_side_by_side,
-)
+from icebergds.formats.manifests.reader import EntryColumns, read_manifest_columns
+from icebergds.formats.manifests.side_by_side import manifest_decoders, reading_ahead
 from icebergds.formats.wrong_counts import WrongCounts
 from icebergds.io.fileio import FileIO
 from icebergds.scan.plan.counts import FileCounts, PlanCounts, count_plan
@@ -197,12 +193,10 @@ def gather_files(
     manifests = [m for m in listed if filters.might_match(m)]
     deletes = [m for m in manifests if m.content is ManifestContent.DELETES]
     data = [m for m in manifests if m.content is ManifestContent.DATA]
-    readers = readers_side_by_side(io, manifests)
-    if not with_metrics:
-        readers = min(readers, few_readers(manifests, _BYTES_AT_A_TIME))
+    io = reading_ahead(io, [*deletes, *data])
+    readers = manifest_decoders(manifests, None if with_metrics else _BYTES_AT_A_TIME)
     with ThreadPoolExecutor(readers) as pool:
-        # A single manifest needs no thread.
-        side_by_side = pool.map if len(manifests) > 1 else map
+        side_by_side = pool.map if readers > 1 and len(manifests) > 1 else map
 
         written_with: set[bytes | None] = set()
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 
-from icebergds.formats.manifests.reader import MANIFEST_READERS, read_manifest_columns
+from icebergds.formats.manifests.reader import read_manifest_columns
+from icebergds.formats.manifests.side_by_side import manifest_decoders, reading_ahead
 from icebergds.formats.wrong_counts import WrongCounts
 from icebergds.io.fileio import FileIO
 from icebergds.scan.plan.files import all_manifests
@@ -23,6 +24,9 @@ def live_deletes(io: FileIO, metadata: TableMetadata, snapshot: Snapshot) -> lis
     """
     manifests, wrong_counts = all_manifests(io, snapshot, WrongCounts.FAIL)
 
+    deletes = [m for m in manifests if m.content is ManifestContent.DELETES]
+    io = reading_ahead(io, deletes)
+
     def read(manifest: ManifestFile) -> list[ManifestEntry]:
         return read_manifest_columns(
             io,
@@ -33,6 +37,5 @@ def live_deletes(io: FileIO, metadata: TableMetadata, snapshot: Snapshot) -> lis
             wrong_counts=wrong_counts,
         ).entries()
 
-    deletes = [m for m in manifests if m.content is ManifestContent.DELETES]
-    with ThreadPoolExecutor(MANIFEST_READERS) as pool:
+    with ThreadPoolExecutor(manifest_decoders(deletes)) as pool:
         return [entry for found in pool.map(read, deletes) for entry in found]

@@ -1,7 +1,8 @@
 """Reads the files of a scan task group and applies their deletes (spec: Scan Planning).
 
 Tasks are read one after the other: open the file, read the columns that the output, the filter and
-equality deletes need by field id, drop deleted and filtered rows, project to the output columns.
+equality deletes need by field id, drop deleted and filtered rows, project to the output columns. Of
+remote files, the first rows are read before their turn.
 """
 
 from __future__ import annotations
@@ -19,8 +20,10 @@ from icebergds.expr.residual import residual
 from icebergds.formats.arrow.filter import filter_mask
 from icebergds.formats.data_reader import PositionedBatch, ReadRequest
 from icebergds.formats.deletes.positions import PositionSet
+from icebergds.io.locations import is_local
 from icebergds.io.ranged_file import Open
 from icebergds.scan.column_paths import column_at, locate
+from icebergds.scan.read.begun_ahead import Part, begun_ahead
 from icebergds.scan.read.deletes import load_positions, opens_for_positions
 from icebergds.scan.read.key_set import EqualityKeySet
 from icebergds.scan.read.metadata_columns import OutputColumns, identity_constants
@@ -44,9 +47,24 @@ def read_scan_tasks(plan: ReadPlan, task_group: ScanTaskGroup) -> Iterator[pa.Re
         UnsupportedFeatureError: a file uses an unsupported feature; the message names it.
     """
     plan = replace(plan, io=plan.io.expecting(_opens(plan, task_group)))
+    yield from begun_ahead(_parts(plan, task_group))
+
+
+def _parts(plan: ReadPlan, task_group: ScanTaskGroup) -> Iterator[Part[pa.RecordBatch]]:
+    """The rows of each task; those of remote files may be read ahead."""
     loader = KeyLoader(plan, task_group)
+    held: frozenset[int] = frozenset()
     for number, task in enumerate(task_group.tasks):
-        yield from _read_task(plan, task_group, task, loader.keys_of(number))
+        groups = frozenset(task.equality_groups)
+        is_remote = not is_local(plan.io.locate(task.file_path))
+
+        def read(number: int = number, task: FileScanTask = task) -> Iterator[pa.RecordBatch]:
+            return _read_task(plan, task_group, task, loader.keys_of(number))
+
+        # Keys of two tasks would be in memory at once.
+        size = task.file_size_in_bytes if task.length is None else task.length
+        yield Part(read, is_remote and groups <= held, size)
+        held = groups
 
 
 def _opens(plan: ReadPlan, task_group: ScanTaskGroup) -> Iterator[Open]:

@@ -19,7 +19,7 @@ import numpy as np
 from icebergds.commit.base import CommitBase
 from icebergds.commit.selection import Mask, read_columns
 from icebergds.formats.manifests.columns import EntryColumns, Int64s
-from icebergds.formats.manifests.reader import MANIFEST_READERS
+from icebergds.formats.manifests.side_by_side import MANIFEST_READERS
 from icebergds.operations.maintenance.deletes.delete_columns import (
     GLOBAL,
     STATS_IDS,

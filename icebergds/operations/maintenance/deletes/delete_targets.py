@@ -16,7 +16,8 @@ from icebergds.commit.selection import read_columns
 from icebergds.errors import InvalidMetadataError
 from icebergds.formats.deletes.key_hash import Hashes
 from icebergds.formats.manifests.partitions import partition_tuples
-from icebergds.formats.manifests.reader import MANIFEST_READERS, EntryColumns
+from icebergds.formats.manifests.reader import EntryColumns
+from icebergds.formats.manifests.side_by_side import manifest_readers
 from icebergds.operations.maintenance.deletes.live_files import LiveFiles, Numbers, hash_paths
 from icebergds.operations.maintenance.deletes.position_delete_groups import PlannedDeletes
 from icebergds.scan.plan.partition_filters import has_live_files
@@ -46,7 +47,7 @@ def find_delete_targets(
     """
     targets = _Targets(base, planned, seed)
     manifests = [m for m in base.manifests_of(ManifestContent.DATA) if targets.may_be_in(m)]
-    with ThreadPoolExecutor(MANIFEST_READERS) as pool:
+    with ThreadPoolExecutor(manifest_readers(base.io, manifests)) as pool:
         return targets.by_partition(list(pool.map(targets.read, manifests)))
 
 

@@ -14,7 +14,8 @@ from icebergds.commit.base import CommitBase
 from icebergds.commit.selection import read_columns
 from icebergds.expr.nodes import TRUE, Expr
 from icebergds.formats.deletes.position_deletes import only_data_path
-from icebergds.formats.manifests.reader import MANIFEST_READERS, EntryColumns
+from icebergds.formats.manifests.reader import EntryColumns
+from icebergds.formats.manifests.side_by_side import manifest_readers
 from icebergds.operations.maintenance.deletes.position_delete_options import PositionDeleteOptions
 from icebergds.operations.write.delete_file_settings import delete_granularity
 from icebergds.scan.plan.partition_filters import PartitionFilters, has_live_files
@@ -122,7 +123,7 @@ def plan_delete_groups(
     homes: dict[str, PartitionKey] = {}
     found: list[ManifestEntry] = []
     vectors, numbers = [], []
-    with ThreadPoolExecutor(MANIFEST_READERS) as pool:
+    with ThreadPoolExecutor(manifest_readers(base.io, manifests)) as pool:
         for manifest, columns in zip(manifests, pool.map(read, manifests), strict=True):
             is_vector = pc.equal(columns.file_format, FileFormat.PUFFIN.value)
             of_vectors, files = columns.filter(is_vector), columns.filter(pc.invert(is_vector))

@@ -13,7 +13,7 @@ from icebergds.commit.base import CommitBase
 from icebergds.commit.selection import Mask, read_columns
 from icebergds.formats.deletes.key_hash import Hashes, new_seed
 from icebergds.formats.deletes.position_deletes import position_batches
-from icebergds.formats.manifests.reader import MANIFEST_READERS
+from icebergds.formats.manifests.side_by_side import MANIFEST_READERS
 from icebergds.formats.wrong_counts import Recorded
 from icebergds.operations.maintenance.deletes.dangling_deletes import (
     find_dangling_deletes,

@@ -14,7 +14,6 @@ from icebergds.commit.file_selection import FileKey
 from icebergds.commit.new_manifests import target_manifest_size
 from icebergds.commit.retention import ExpiryRequest
 from icebergds.display import counted, size_text, time_text
-from icebergds.formats.manifests.reader import MANIFEST_READERS
 from icebergds.operations.maintenance.health.figures import (
     MetadataHealth,
     equality_deletes,
@@ -32,8 +31,8 @@ from icebergds.spec.manifest import ManifestEntry, ManifestFile
 from icebergds.spec.metadata import TableMetadata
 
 _NONE = np.empty(0, np.int64)
-_SPARED_MANIFESTS = MANIFEST_READERS
-"""Planning reads so many manifests at once, so that sparing fewer hardly makes it faster."""
+_SPARED_MANIFESTS = 8
+"""Sparing fewer hardly makes planning faster."""
 
 
 @dataclass(frozen=True, slots=True)

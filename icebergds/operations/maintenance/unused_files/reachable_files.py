@@ -15,7 +15,8 @@ from icebergds.catalog.metadata_files import VERSION_HINT, own_version
 from icebergds.commit.operations import TableState
 from icebergds.errors import IcebergError, ValidationError
 from icebergds.formats.manifests.manifest_list import read_snapshot_manifests
-from icebergds.formats.manifests.reader import MANIFEST_READERS, read_manifest_columns
+from icebergds.formats.manifests.reader import read_manifest_columns
+from icebergds.formats.manifests.side_by_side import MANIFEST_READERS
 from icebergds.formats.wrong_counts import WrongCounts
 from icebergds.io.fileio import FileIO
 from icebergds.operations.maintenance.unused_files.file_set import FileSet, Locations

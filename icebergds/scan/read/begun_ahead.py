@@ -1,0 +1,94 @@
+"""Begins to read the next files while the rows of one are used, where storage has latency."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+_T = TypeVar("_T")
+
+_MOST_AHEAD = 4
+_BYTES_AHEAD = 64 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Part(Generic[_T]):
+    """Items of which the first one may be made before its turn.
+
+    Attributes:
+        read: makes them.
+        may_begin: whether the first one may be made, by another thread, while those of the part
+            before are used.
+        size: how much is read for it, in bytes, at most.
+    """
+
+    read: Callable[[], Iterator[_T]]
+    may_begin: bool
+    size: int
+
+
+def begun_ahead(parts: Iterable[Part[_T]]) -> Iterator[_T]:
+    """The items of all parts, in order; up to four parts are begun ahead, or 64 MB of them.
+
+    An error of a part is raised when its turn comes.
+    """
+    with ThreadPoolExecutor(_MOST_AHEAD, "icebergds-ahead") as threads:
+        coming = _Coming(iter(parts), threads)
+        while (items := coming.take()) is not None:
+            for item in items:
+                # Not before: what the part reads comes in the order of the parts.
+                coming.begin()
+                yield item
+
+
+_Begun = Future[tuple[_T, Iterator[_T]] | None]
+
+
+class _Coming(Generic[_T]):
+    def __init__(self, parts: Iterator[Part[_T]], threads: ThreadPoolExecutor) -> None:
+        self._parts = parts
+        self._threads = threads
+        self._next = next(parts, None)
+        self._begun: deque[tuple[int, _Begun[_T]]] = deque()
+
+    def take(self) -> Iterator[_T] | None:
+        """The items of the next part; None if there is none."""
+        if self._begun:
+            return _all(self._begun.popleft()[1])
+        part = self._next
+        if part is None:
+            return None
+        self._next = next(self._parts, None)
+        return part.read()
+
+    def begin(self) -> None:
+        """Begins the parts after the one that is used."""
+        while (part := self._next) is not None and part.may_begin:
+            ahead = sum(size for size, _ in self._begun)
+            if len(self._begun) == _MOST_AHEAD or (
+                self._begun and ahead + part.size > _BYTES_AHEAD
+            ):
+                return
+            self._begun.append((part.size, self._threads.submit(_first, part.read)))
+            self._next = next(self._parts, None)
+
+
+def _first(read: Callable[[], Iterator[_T]]) -> tuple[_T, Iterator[_T]] | None:
+    items = read()
+    for item in items:
+        return item, items
+    return None
+
+
+def _all(begun: _Begun[_T]) -> Iterator[_T]:
+    found = begun.result()
+    if found is not None:
+        first, others = found
+        # It would stay in memory as long as the others are read.
+        del found, begun
+        yield first
+        del first
+        yield from others
