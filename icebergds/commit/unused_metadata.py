@@ -6,8 +6,8 @@ from collections.abc import Collection, Iterable
 from concurrent.futures import ThreadPoolExecutor
 
 from icebergds.formats.manifests.manifest_list import read_snapshot_manifests
-from icebergds.formats.manifests.side_by_side import MANIFEST_READERS
 from icebergds.io.fileio import FileIO
+from icebergds.io.near import readers_of
 from icebergds.spec.manifest import ManifestContent
 from icebergds.spec.metadata import TableMetadata
 from icebergds.spec.schema import Schema
@@ -70,7 +70,7 @@ def _used(io: FileIO, snapshots: Collection[Snapshot]) -> tuple[set[int], bool]:
             any(manifest.content is ManifestContent.DELETES for manifest in manifests),
         )
 
-    with ThreadPoolExecutor(MANIFEST_READERS) as pool:
+    with ThreadPoolExecutor(readers_of(io, (each.manifest_list for each in snapshots))) as pool:
         found = list(pool.map(read, snapshots))
     return set().union(*(spec_ids for spec_ids, _ in found)), any(deletes for _, deletes in found)
 

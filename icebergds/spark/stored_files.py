@@ -8,7 +8,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
-from itertools import islice
 from typing import TypeAlias
 
 import pyarrow as pa
@@ -27,7 +26,7 @@ from icebergds.formats.parquet.footer import read_footer
 from icebergds.formats.parquet.open import open_parquet
 from icebergds.io.failures import storage_failures
 from icebergds.io.fileio import FileIO
-from icebergds.io.locations import is_local
+from icebergds.io.near import readers_of
 from icebergds.scan.plan.native_columns import NATIVE_PREFIX
 from icebergds.scan.read_plan import ReadPlan
 from icebergds.spec.manifest import DataFile
@@ -36,7 +35,6 @@ from icebergds.spec.types import NestedField
 StoredNames: TypeAlias = tuple[tuple[int, str], ...]
 """Ids of columns, each with its name in a file; the file lacks the others."""
 
-_REMOTE_READERS = 16
 _PLAIN_NAME = re.compile(r"[\x20-\x7e]+")
 _SPARK_VERSION = b"org.apache.spark.version"
 _LEGACY_TIMES = (b"org.apache.spark.legacyDateTime", b"org.apache.spark.legacyINT96")
@@ -82,8 +80,8 @@ def found_by(
     Returns:
         None for files whose columns Spark would read otherwise than icebergds, or not at all.
     """
-    is_near = all(is_local(plan.io.locate(file.file_path)) for file in islice(files, 1))
-    with ThreadPoolExecutor(1 if is_near else _REMOTE_READERS) as pool:
+    paths = (file.file_path for file in files)
+    with ThreadPoolExecutor(readers_of(plan.io, paths)) as pool:
         return list(pool.map(partial(_found_by, plan, fields, by_id), files))
 
 

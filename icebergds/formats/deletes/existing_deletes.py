@@ -6,7 +6,6 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from itertools import islice
 from typing import TypeAlias
 
 from icebergds.errors import InvalidMetadataError
@@ -15,10 +14,9 @@ from icebergds.formats.deletes.position_deletes import read_position_deletes
 from icebergds.formats.deletes.positions import PositionSet
 from icebergds.formats.wrong_counts import Recorded
 from icebergds.io.fileio import FileIO
-from icebergds.io.locations import is_local
+from icebergds.io.near import readers_of
 from icebergds.spec.manifest import DataFile
 
-_REMOTE_READERS = 16
 _Read: TypeAlias = Callable[[], Mapping[str, PositionSet]]
 
 
@@ -47,8 +45,7 @@ def read_existing_deletes(
                 shared.setdefault(file.file_path, (file, set()))[1].add(path)
     reads += [partial(_read_positions, io, file, paths) for file, paths in shared.values()]
     found: dict[str, list[PositionSet]] = defaultdict(list)
-    is_near = all(is_local(io.locate(path)) for path in islice(deletes, 1))
-    with ThreadPoolExecutor(1 if is_near else _REMOTE_READERS) as pool:
+    with ThreadPoolExecutor(readers_of(io, deletes)) as pool:
         for by_path in pool.map(_run, reads):
             for path, positions in by_path.items():
                 found[path].append(positions)

@@ -11,7 +11,7 @@ from icebergds.formats.data_file.column_metrics import measured_columns
 from icebergds.formats.data_file.metrics_modes import metrics_modes
 from icebergds.formats.stored_file import describe_stored_file
 from icebergds.io.fileio import FileIO
-from icebergds.io.threads import WAITING_THREADS
+from icebergds.io.near import readers_of
 from icebergds.operations.imports.file_fit import check_fit, table_columns
 from icebergds.operations.imports.partitions import (
     check_path_columns,
@@ -83,7 +83,8 @@ class _Describe:
 
     def __call__(self, files: Sequence[SourceFile], attempt: TaskAttempt) -> list[DescribedFile]:
         describe = _Describer(self.target)
-        with ThreadPoolExecutor(WAITING_THREADS) as pool:
+        readers = readers_of(self.target.io, (file.location for file in files))
+        with ThreadPoolExecutor(readers) as pool:
             return [found for found in pool.map(describe, files) if found is not None]
 
 

@@ -21,6 +21,7 @@ from icebergds.formats.manifests.manifest_list import read_snapshot_manifests
 from icebergds.formats.manifests.reader import read_manifest_columns
 from icebergds.formats.manifests.side_by_side import manifest_decoders, reading_ahead
 from icebergds.formats.wrong_counts import WrongCounts
+from icebergds.io.near import readers_of
 from icebergds.operations.metadata_tables.kinds import MetadataTable
 from icebergds.operations.metadata_tables.metadata_rows import (
     manifest_row,
@@ -51,7 +52,6 @@ from icebergds.spec.table_properties import int_property
 
 _Item = TypeVar("_Item")
 
-_LIST_READERS = 16
 _LISTS_OF_A_TASK = 64
 _CONTENTS = {ManifestContent.DATA: (0,), ManifestContent.DELETES: (1, 2)}
 _METADATA_SPLIT_SIZE = "read.split.metadata-target-size"
@@ -205,8 +205,10 @@ def _manifests(plan: MetadataTablePlan, options: ReadOptions) -> list[ManifestFi
     """The manifests that the snapshot, or any of them, has."""
     state = plan.state
     if plan.kind.is_of_all_snapshots:
-        with ThreadPoolExecutor(_LIST_READERS) as pool:
-            lists = list(pool.map(lambda one: _listed(state, one), state.metadata.snapshots))
+        snapshots = state.metadata.snapshots
+        readers = readers_of(state.io, (one.manifest_list for one in snapshots))
+        with ThreadPoolExecutor(readers) as pool:
+            lists = list(pool.map(lambda one: _listed(state, one), snapshots))
         # As the oldest list has it: newer ones may add first row ids.
         found = {m.manifest_path: m for listed in reversed(lists) for m in reversed(listed)}
         return list(reversed(found.values()))

@@ -42,7 +42,7 @@ from icebergds.operations.read.options import ReadOptions
 from icebergds.scan.projection import unified_partition_type
 from icebergds.spec.schema import Schema
 
-_READERS = 8
+_READERS = 4
 _ENTRIES_AT_A_TIME = 10_000
 
 

@@ -16,9 +16,10 @@ from icebergds.commit.operations import TableState
 from icebergds.errors import IcebergError, ValidationError
 from icebergds.formats.manifests.manifest_list import read_snapshot_manifests
 from icebergds.formats.manifests.reader import read_manifest_columns
-from icebergds.formats.manifests.side_by_side import MANIFEST_READERS
+from icebergds.formats.manifests.side_by_side import manifest_readers
 from icebergds.formats.wrong_counts import WrongCounts
 from icebergds.io.fileio import FileIO
+from icebergds.io.near import readers_of
 from icebergds.operations.maintenance.unused_files.file_set import FileSet, Locations
 from icebergds.spec.json.metadata import parse_metadata
 from icebergds.spec.manifest import FileContent, ManifestFile
@@ -122,7 +123,9 @@ def listed_manifests(
         for manifest in read(io, snapshot):
             found.setdefault(manifest.manifest_path, manifest)
 
-    for _ in _read_all(collect, snapshots, skipped):
+    snapshots = list(snapshots)
+    readers = readers_of(io, (snapshot.manifest_list for snapshot in snapshots))
+    for _ in _read_all(collect, snapshots, readers, skipped):
         continue
     return found
 
@@ -159,7 +162,8 @@ def content_batches(
         content = pa.array(columns.content, pa.int8())
         return pa.RecordBatch.from_arrays([columns.file_path, content], schema=_CONTENT)
 
-    return _read_all(read, manifests, skipped)
+    manifests = list(manifests)
+    return _read_all(read, manifests, manifest_readers(io, manifests), skipped)
 
 
 def content_by_kind(content: FileSet) -> dict[FileKind, Locations]:
@@ -217,7 +221,7 @@ def _first_log(io: FileIO, locations: Iterable[str]) -> list[str]:
 
 
 def _read_all(
-    read: Callable[[_Item], _Result], items: Iterable[_Item], skipped: Errors
+    read: Callable[[_Item], _Result], items: Iterable[_Item], readers: int, skipped: Errors
 ) -> Iterator[_Result]:
     """Reads several files at a time, in order; those that fail in a way to skip are left out."""
 
@@ -227,7 +231,7 @@ def _read_all(
         except skipped as error:
             return error
 
-    with ThreadPoolExecutor(MANIFEST_READERS) as pool:
+    with ThreadPoolExecutor(readers) as pool:
         for result in pool.map(attempt, items):
             if isinstance(result, IcebergError):
                 _LOG.warning("what it lists is not deleted: %s", result)
