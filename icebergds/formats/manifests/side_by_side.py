@@ -14,6 +14,7 @@ from contextlib import AbstractContextManager
 
 from icebergds.io.fileio import FileIO
 from icebergds.io.locations import is_local
+from icebergds.io.threads import WAITING_THREADS
 from icebergds.spec.manifest import ManifestFile
 
 MANIFEST_READERS = 8
@@ -32,7 +33,7 @@ def reading_ahead(io: FileIO, manifests: Sequence[ManifestFile]) -> FileIO:
     """The storage to read manifests from in this order: remote ones are fetched ahead."""
     most = _BYTES_AHEAD // max(_largest(manifests), 1)
     paths = [manifest.manifest_path for manifest in manifests]
-    return io.reading_ahead(paths, max(1, min(most, _REMOTE_READERS)))
+    return io.reading_ahead(paths, max(1, min(most, WAITING_THREADS)))
 
 
 def manifest_decoders(manifests: Sequence[ManifestFile], most_bytes: int | None = None) -> int:
