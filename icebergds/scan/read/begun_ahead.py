@@ -19,7 +19,7 @@ class Part(Generic[_T]):
     """Items of which the first one may be made before its turn.
 
     Attributes:
-        read: makes them.
+        read: makes them; called by one thread, in the order of the parts.
         may_begin: whether the first one may be made, by another thread, while those of the part
             before are used.
         size: how much is read for it, in bytes, at most.
@@ -72,12 +72,11 @@ class _Coming(Generic[_T]):
                 self._begun and ahead + part.size > _BYTES_AHEAD
             ):
                 return
-            self._begun.append((part.size, self._threads.submit(_first, part.read)))
+            self._begun.append((part.size, self._threads.submit(_first, part.read())))
             self._next = next(self._parts, None)
 
 
-def _first(read: Callable[[], Iterator[_T]]) -> tuple[_T, Iterator[_T]] | None:
-    items = read()
+def _first(items: Iterator[_T]) -> tuple[_T, Iterator[_T]] | None:
     for item in items:
         return item, items
     return None
