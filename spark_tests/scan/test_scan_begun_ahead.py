@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import multiprocessing
+import multiprocessing.queues
+import os
 import threading
 from collections.abc import Callable, Iterator
 
@@ -93,9 +96,62 @@ def test_an_error_is_raised_at_its_turn() -> None:
         next(items)
 
 
-def test_whoever_stops_early_ends_the_threads() -> None:
-    before = threading.active_count()
-    items = begun_ahead(part(name, []) for name in "abcdefgh")
-    next(items)
+def test_a_part_is_begun_until_its_first_step_alone() -> None:
+    log: Log = []
+
+    def without_items() -> Iterator[str | None]:
+        for number in range(3):
+            log.append(f"b{number}")
+            yield None
+
+    items = begun_ahead([part("a", log), Part(without_items, True, 1), part("c", log)])
+    assert next(items) == "a0"
+    until(lambda: sorted(log) == ["a0", "b0", "c0"])
+    assert list(items) == ["a1", "c0", "c1"]
+    assert log == ["a0", *sorted(["b0", "c0"], key=log.index), "a1", "b1", "b2", "c1"]
+
+
+def test_one_thread_asks_for_the_parts_in_their_order() -> None:
+    asked: list[tuple[str, str]] = []
+
+    def asking(name: str) -> Part[str]:
+        def read() -> Iterator[str]:
+            asked.append((name, threading.current_thread().name))
+            return iter([name, name])
+
+        return Part(read, True, 1)
+
+    assert len(list(begun_ahead(map(asking, "abcdefgh")))) == 16
+    assert asked == [(name, threading.current_thread().name) for name in "abcdefgh"]
+
+
+def test_whoever_stops_early_does_not_wait() -> None:
+    stopped = threading.Event()
+
+    def wait() -> Iterator[str]:
+        assert stopped.wait(60)
+        yield "b0"
+
+    items = begun_ahead([part("a", []), Part(wait, True, 1), part("c", [])])
+    assert next(items) == "a0"
     items.close()  # type: ignore[attr-defined]
-    assert threading.active_count() == before
+    stopped.set()
+    until(lambda: not any("icebergds-ahead" in each.name for each in threading.enumerate()))
+
+
+def all_of(items: Iterator[str], found: multiprocessing.queues.Queue[list[str]]) -> None:
+    found.put(list(items))
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs a fork")
+def test_a_fork_reads_on_without_the_threads() -> None:
+    processes = multiprocessing.get_context("fork")
+    found: multiprocessing.queues.Queue[list[str]] = processes.Queue()
+    log: Log = []
+    items = begun_ahead(part(name, log) for name in "abcdefgh")
+    assert next(items) == "a0"
+    until(lambda: len(log) == 5)
+    fork = processes.Process(target=all_of, args=(items, found))
+    fork.start()
+    assert found.get(timeout=60) == [f"{name}{n}" for name in "abcdefgh" for n in range(2)][1:]
+    fork.join(60)

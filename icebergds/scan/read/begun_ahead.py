@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -19,13 +20,14 @@ class Part(Generic[_T]):
     """Items of which the first one may be made before its turn.
 
     Attributes:
-        read: makes them; called by one thread, in the order of the parts.
-        may_begin: whether the first one may be made, by another thread, while those of the part
-            before are used.
+        read: makes them, or None where it has none to show for a step; called by one thread, in the
+            order of the parts.
+        may_begin: whether the first step may be made, by another thread, while the items of the
+            part before are used.
         size: how much is read for it, in bytes, at most.
     """
 
-    read: Callable[[], Iterator[_T]]
+    read: Callable[[], Iterator[_T | None]]
     may_begin: bool
     size: int
 
@@ -33,56 +35,66 @@ class Part(Generic[_T]):
 def begun_ahead(parts: Iterable[Part[_T]]) -> Iterator[_T]:
     """The items of all parts, in order; up to four parts are begun ahead, or 64 MB of them.
 
-    An error of a part is raised when its turn comes.
+    An error of a part is raised when its turn comes. Whoever stops early does not wait for parts
+    that are begun: they end after their first step.
     """
-    with ThreadPoolExecutor(_MOST_AHEAD, "icebergds-ahead") as threads:
+    threads = ThreadPoolExecutor(_MOST_AHEAD, "icebergds-ahead")
+    try:
         coming = _Coming(iter(parts), threads)
         while (items := coming.take()) is not None:
             for item in items:
                 # Not before: what the part reads comes in the order of the parts.
                 coming.begin()
-                yield item
+                if item is not None:
+                    yield item
+    finally:
+        threads.shutdown(wait=False, cancel_futures=True)
 
 
-_Begun = Future[tuple[_T, Iterator[_T]] | None]
+_Begun = Future[tuple[_T | None, Iterator[_T | None]] | None]
 
 
 class _Coming(Generic[_T]):
     def __init__(self, parts: Iterator[Part[_T]], threads: ThreadPoolExecutor) -> None:
         self._parts = parts
         self._threads = threads
+        self._process = os.getpid()
         self._next = next(parts, None)
-        self._begun: deque[tuple[int, _Begun[_T]]] = deque()
+        self._begun: deque[tuple[Part[_T], _Begun[_T]]] = deque()
 
-    def take(self) -> Iterator[_T] | None:
+    def take(self) -> Iterator[_T | None] | None:
         """The items of the next part; None if there is none."""
         if self._begun:
-            return _all(self._begun.popleft()[1])
-        part = self._next
-        if part is None:
+            part, begun = self._begun.popleft()
+            # A fork has none of the threads that begin parts.
+            return part.read() if self._is_fork() else _all(begun)
+        following = self._next
+        if following is None:
             return None
         self._next = next(self._parts, None)
-        return part.read()
+        return following.read()
 
     def begin(self) -> None:
         """Begins the parts after the one that is used."""
-        while (part := self._next) is not None and part.may_begin:
-            ahead = sum(size for size, _ in self._begun)
-            if len(self._begun) == _MOST_AHEAD or (
-                self._begun and ahead + part.size > _BYTES_AHEAD
-            ):
+        while (part := self._next) is not None and part.may_begin and not self._is_fork():
+            ahead = sum(each.size for each, _ in self._begun)
+            is_full = len(self._begun) == _MOST_AHEAD
+            if is_full or (self._begun and ahead + part.size > _BYTES_AHEAD):
                 return
-            self._begun.append((part.size, self._threads.submit(_first, part.read())))
+            self._begun.append((part, self._threads.submit(_first, part.read())))
             self._next = next(self._parts, None)
 
+    def _is_fork(self) -> bool:
+        return os.getpid() != self._process
 
-def _first(items: Iterator[_T]) -> tuple[_T, Iterator[_T]] | None:
+
+def _first(items: Iterator[_T | None]) -> tuple[_T | None, Iterator[_T | None]] | None:
     for item in items:
         return item, items
     return None
 
 
-def _all(begun: _Begun[_T]) -> Iterator[_T]:
+def _all(begun: _Begun[_T]) -> Iterator[_T | None]:
     found = begun.result()
     if found is not None:
         first, others = found

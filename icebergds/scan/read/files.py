@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -36,6 +37,7 @@ from icebergds.spec.schema import Schema
 from icebergds.spec.types import NestedField
 
 _Mask = npt.NDArray[np.bool_]
+_Step: TypeAlias = pa.RecordBatch | None
 
 
 def read_scan_tasks(plan: ReadPlan, task_group: ScanTaskGroup) -> Iterator[pa.RecordBatch]:
@@ -58,7 +60,7 @@ def _parts(plan: ReadPlan, task_group: ScanTaskGroup) -> Iterator[Part[pa.Record
         groups = frozenset(task.equality_groups)
         is_remote = not is_local(plan.io.locate(task.file_path))
 
-        def read(number: int = number, task: FileScanTask = task) -> Iterator[pa.RecordBatch]:
+        def read(number: int = number, task: FileScanTask = task) -> Iterator[_Step]:
             return _read_task(plan, task_group, task, loader.keys_of(number))
 
         # Keys of two tasks would be in memory at once.
@@ -118,7 +120,8 @@ def _read_task(
     task_group: ScanTaskGroup,
     task: FileScanTask,
     loaded: TaskKeys,
-) -> Iterator[pa.RecordBatch]:
+) -> Iterator[_Step]:
+    """The rows of a task; None for each batch of the file that has none of them."""
     spec = plan.specs[task.spec_id]
     row_filter = residual(plan.row_filter, spec, plan.table_schema, task.partition)
     if row_filter == FALSE:
@@ -164,12 +167,14 @@ def _read_task(
         for read in reader.batches(request, task.start, task.length_to_read):
             changed = None if changing is None else changing.mask(read)
             if changing is not None and (changed is None or not changed.any()):
+                yield None
                 continue
             deleted = deletes.mask(read)
             kept = None if deleted is None or keep_deleted else ~deleted
             kept = _and(kept, changed)
             kept = _and(kept, _selected_rows(read.batch, row_filter, read_fields))
             if kept is not None and not kept.any():
+                yield None
                 continue
             batch = output.assemble(read, deleted)
             yield batch if kept is None or kept.all() else batch.filter(pa.array(kept))
