@@ -102,7 +102,8 @@ def test_a_manifest_with_other_files_than_its_list_says_is_an_error(
     into_small_blocks(only_manifest(table))
     assert ids_of(loaded(table)) == [1, 2, 3]
     damage(only_manifest(table))
-    said = "says 2 added files, 3 added rows, .* it has"
+    # The length may happen to be the same.
+    said = "says 2 added files, 3 added rows[,;].* it has"
     found = "1 added file, 2 added rows" if damage is drop_block else "3 added files, 4 added rows"
     with pytest.raises(CorruptFileError, match=rf"-m\d+\.avro.*{said} {found}.*wrong-counts"):
         ids_of(loaded(table))
