@@ -10,14 +10,11 @@ from icebergds.io.locations import is_local
 from icebergds.io.threads import WAITING_THREADS
 
 
-def readers_of(io: FileIO, locations: Iterable[str | None], far_away: int = WAITING_THREADS) -> int:
+def readers_of(io: FileIO, locations: Iterable[str | None]) -> int:
     """How many threads should read small files, of which all are where the first one is.
 
     One for files that are near: decoding takes longer than waiting, and threads that decode at once
     hold each other up.
-
-    Args:
-        far_away: how many for storage with latency.
     """
     first = islice((each for each in locations if each is not None), 1)
-    return 1 if all(is_local(io.locate(location)) for location in first) else far_away
+    return 1 if all(is_local(io.locate(location)) for location in first) else WAITING_THREADS

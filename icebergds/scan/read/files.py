@@ -64,8 +64,7 @@ def _parts(plan: ReadPlan, task_group: ScanTaskGroup) -> Iterator[Part[pa.Record
             return _read_task(plan, task_group, task, loader.keys_of(number))
 
         # Keys of two tasks would be in memory at once.
-        size = task.file_size_in_bytes if task.length is None else task.length
-        yield Part(read, is_remote and groups <= held, size)
+        yield Part(read, is_remote and groups <= held, task.length)
         held = groups
 
 
