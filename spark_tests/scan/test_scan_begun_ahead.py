@@ -62,7 +62,13 @@ def test_the_first_items_of_the_next_four_parts_are_made_ahead() -> None:
 
 def test_nothing_is_made_before_the_first_item() -> None:
     log: Log = []
-    next(begun_ahead([part("a", log, 1), part("b", log, 1)]))
+
+    def slow() -> Iterator[str]:
+        threading.Event().wait(0.2)
+        log.append("a0")
+        yield "a0"
+
+    next(begun_ahead([Part(slow, True, 1), part("b", log, 1)]))
     assert log[0] == "a0"
 
 
