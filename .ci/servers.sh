@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Fetches the servers that tests start: S3, REST catalogs and Hive Metastores (jars, with Maven),
-# Azure (with npm), PostgreSQL and MariaDB. In the nightly profile also those that are large or slow
-# to build: HDFS (jars), Nessie (a jar and a JVM), Google Cloud Storage and MinIO (built with Go), and
-# Kerberos (Python packages for its client, one of them compiled).
+# Azure (with npm), PostgreSQL and MariaDB; and Hadoop's client of S3 (jars). In the nightly profile
+# also those that are large or slow to build: HDFS (jars), Nessie (a jar and a JVM), Google Cloud
+# Storage and MinIO (built with Go), and Kerberos (Python packages for its client, one of them
+# compiled).
 #
 # What is there is left alone. As root on Debian and Ubuntu it installs what lacks: Maven, a JDK,
 # npm, the databases, Kerberos. Fails, after a line for each, if something cannot be had; tests that
@@ -34,6 +35,18 @@ fetch_s3mock() {
     -Dartifact=com.adobe.testing:s3mock:$version:jar:exec \
     -DoutputDirectory="$PWD/$folder/incomplete-s3mock" >/dev/null 2>&1 &&
     mv "$folder/incomplete-s3mock/$jar" "$folder/$jar" && rmdir "$folder/incomplete-s3mock"
+}
+
+# S3A of a version of Hadoop, for Spark, with the SDK of a version.
+fetch_hadoop_aws() {
+  local folder=.cache/java/hadoop-aws-$1
+  [ -d "$folder" ] && return
+  has mvn || return
+  rm -rf "$folder.incomplete"
+  timeout 300 mvn --batch-mode --quiet -Dstyle.color=never -f .ci/hadoop_aws/pom.xml \
+    -Dhadoop="$1" -Dsdk="$2" dependency:copy-dependencies \
+    -DoutputDirectory="$PWD/$folder.incomplete" >/dev/null 2>&1 &&
+    mv "$folder.incomplete" "$folder"
 }
 
 fetch_rest_server() {
@@ -133,6 +146,9 @@ say_lacking() { echo "servers.sh: $1" >&2; lacking=1; }
 fetch_with_maven() {
   fetch_s3mock || say_lacking "no S3 server: Maven is not installed, or could not fetch it"
   fetch_rest_server || say_lacking "no REST catalog: Maven is not installed, or could not fetch it"
+  # Spark 4.1 has the one version of Hadoop, Spark 4.3 the other.
+  fetch_hadoop_aws 3.4.2 2.29.52 && fetch_hadoop_aws 3.5.0 2.35.4 ||
+    say_lacking "no S3A: Maven is not installed, or could not fetch it"
   fetch_hive 3.1.3 hive-standalone-metastore hive-schema-3.1.0.postgres.sql '*/lib/*.jar' &&
     fetch_hive 4.0.1 hive-standalone-metastore-server hive-schema-4.0.0.postgres.sql ||
     say_lacking "no Hive Metastore: Maven is not installed, or could not fetch it"

@@ -155,6 +155,7 @@ class TableScan:
 
         Other errors are those of `to_df`.
         """
+        from icebergds.spark.file_addresses import storage_obstacle
         from icebergds.spark.native import has_native_scans
         from icebergds.spark.session import session_or_active, session_zone
 
@@ -164,8 +165,12 @@ class TableScan:
         self._refuse_column("explain shows what is read by a filter")
         planned = plan_scan(self._state, options, for_native=True)
         given = {name.lower(): value for name, value in self.options.items()}
-        native_scans = None if session is None else has_native_scans(session)
-        return summarize(planned, options, given.get("filter", self._condition), native_scans)
+        shown = given.get("filter", self._condition)
+        if session is None:
+            return summarize(planned, options, shown, None)
+        native = has_native_scans(session, planned.state.io)
+        obstacle = storage_obstacle(session, planned.state.io)
+        return summarize(planned, options, shown, native, obstacle)
 
     def plan_files(self) -> list[FileScanTask]:
         """Plans the scan and lists the data files it reads, without Spark.

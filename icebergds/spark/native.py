@@ -17,7 +17,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
-from urllib.parse import quote
 
 from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession, functions as f, types as spark_types
@@ -27,6 +26,13 @@ from icebergds.io.fileio import FileIO
 from icebergds.scan.plan.native_columns import is_native_column
 from icebergds.scan.plan.stored_names import constant_names, own_names, widened_decimals
 from icebergds.scan.read_plan import ReadPlan
+from icebergds.spark.file_addresses import (
+    address_of,
+    hadoop_options,
+    listed_name,
+    row_name,
+    storage_obstacle,
+)
 from icebergds.spark.native_deletes import listed_sizes, without_deleted
 from icebergds.spark.parquet_relation import (
     READ_OPTIONS,
@@ -56,9 +62,11 @@ _MOST_OTHERS = 100
 NATIVE_SCANS = "spark.icebergpy.native-scans"
 
 
-def has_native_scans(spark: SparkSession) -> bool:
-    """Whether scans of a session are native where they can be."""
-    return spark.conf.get(NATIVE_SCANS, "false") == "true"
+def has_native_scans(spark: SparkSession, io: FileIO) -> bool:
+    """Whether scans of a session are native where they can be, of tables on a storage."""
+    if spark.conf.get(NATIVE_SCANS, "false") != "true":
+        return False
+    return storage_obstacle(spark, io) is None
 
 
 def native_frame(
@@ -72,6 +80,7 @@ def native_frame(
     others: Sequence[NestedField] = (),
     deleted: Mapping[str, PositionSet] | None = None,
     by_position: bool = False,
+    by_listing: bool = False,
 ) -> DataFrame | None:
     """Reads files with Spark's own reader; the columns are those of the plan, all nullable.
 
@@ -84,6 +93,7 @@ def native_frame(
             sees by them which part of the files it reads: a small one may be broadcast in joins.
         deleted: the deleted positions of all files, by their paths; None if no row is deleted.
         by_position: the names of columns and their metadata do not matter.
+        by_listing: the sizes of the files are those that the storage tells (`has_sizes`).
 
     Returns:
         None if there are no files, or Spark cannot read them or find the columns in them.
@@ -106,11 +116,14 @@ def native_frame(
         by_id,
     )
     schema = stored.struct([*fields, *_beside(stored, fields, others)])
-    addresses = [_address(plan.io.resolve(file.file_path)) for file in files]
+    paths = [file.file_path for file in files]
+    addresses = [address_of(plan.io, path) for path in paths]
     rows = None
     if not is_connect(spark):
-        if names is not None or file_has_ids(plan.io, files[0].file_path):
-            rows = parquet_by_id(spark, schema, addresses)
+        if names is not None or file_has_ids(plan.io, paths[0]):
+            sizes = None if by_listing else [file.file_size_in_bytes for file in files]
+            options = hadoop_options(plan.io, paths)
+            rows = parquet_by_id(spark, schema, addresses, options, sizes)
     elif _tells_places(spark) and (
         names is not None
         or (
@@ -138,13 +151,14 @@ def _without_deleted(
     spark: SparkSession, rows: DataFrame, io: FileIO, deleted: Mapping[str, PositionSet]
 ) -> DataFrame | None:
     """The rows that are not deleted; None if Spark has other names for the files."""
-    paths = [io.resolve(path) for path in deleted]
-    by_name = dict(zip(map(native_name, paths), deleted.values(), strict=True))
+    names = {path: row_name(io, path) for path in deleted}
+    by_name = {names[path]: positions for path, positions in deleted.items()}
     if is_connect(spark):
-        names = {name.replace("file:///", "file:/") for name in rows.inputFiles()}
-        return without_deleted(spark, rows, by_name, None) if names == by_name.keys() else None
+        listed_names = {name.replace("file:///", "file:/") for name in rows.inputFiles()}
+        is_same = listed_names == by_name.keys()
+        return without_deleted(spark, rows, by_name, None) if is_same else None
     listed = listed_sizes(rows)
-    sizes = {native_name(path): listed.get(_plain_name(path)) for path in paths}
+    sizes = {name: listed.get(listed_name(io, path)) for path, name in names.items()}
     known = {name: size for name, size in sizes.items() if size is not None}
     return without_deleted(spark, rows, by_name, known) if len(known) == len(by_name) else None
 
@@ -153,8 +167,7 @@ def has_sizes(rows: DataFrame, io: FileIO, files: Sequence[DataFile]) -> bool:
     """Whether the files of a relation of classic Spark have the sizes that manifests give them."""
     listed = listed_sizes(rows)
     return all(
-        listed.get(_plain_name(io.resolve(file.file_path))) == file.file_size_in_bytes
-        for file in files
+        listed.get(listed_name(io, file.file_path)) == file.file_size_in_bytes for file in files
     )
 
 
@@ -231,20 +244,6 @@ def _output(field: NestedField, stored: StoredSchema, hidden: frozenset[int]) ->
         column = column.cast(all_nullable(spark_type(field.field_type)))
     # Without explicit metadata the column would keep the field id.
     return column.alias(field.name, metadata={"comment": field.doc} if field.doc else {})
-
-
-def _address(path: str) -> str:
-    """A path for Spark, independent of its default file system."""
-    return f"file://{path}" if path.startswith("/") else path
-
-
-def native_name(path: str) -> str:
-    """How Spark's `_metadata.file_path` names a file that `is_plain_path`."""
-    return quote(_plain_name(path), safe="/:=+@,~")
-
-
-def _plain_name(path: str) -> str:
-    return f"file:{path}" if path.startswith("/") else path
 
 
 def _quoted(name: str) -> str:

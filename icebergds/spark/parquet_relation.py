@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import weakref
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from icebergds.spark.jvm import in_jvm, plan_dataset
+from icebergds.spark.known_files import known_files
 
 _LOG = logging.getLogger(__name__)
 
@@ -54,22 +55,34 @@ _FEW_LISTING_TASKS = {"spark.sql.sources.parallelPartitionDiscovery.parallelism"
 
 
 def parquet_by_id(
-    spark: SparkSession, schema: StructType, addresses: Sequence[str]
+    spark: SparkSession,
+    schema: StructType,
+    addresses: Sequence[str],
+    options: Mapping[str, str],
+    sizes: Sequence[int] | None,
 ) -> DataFrame | None:
     """The rows of Parquet files in classic Spark; None if Spark cannot access them.
 
     Args:
         schema: its fields have the metadata `parquet.field.id`; those without are found by name.
         addresses: of at least one file, without line breaks.
+        options: by which Hadoop opens the files, beside those of the session.
+        sizes: of the files in bytes, if the storage need not be asked for them; used only with
+            options.
     """
     from py4j.protocol import Py4JError
 
     try:
         copy = _session_by_id(spark, is_local=addresses[0].startswith("file:"))
+        if options and sizes is not None:
+            given = {**READ_OPTIONS, **options}
+            return known_files(spark, copy.session, schema, addresses, sizes, given)
         reader = copy.session.read().schema(copy.session.parseDataType(schema.json()))
         # One call for all paths.
         lines = in_jvm(spark, "java.util.regex.Pattern.compile")("\n")
         paths = lines.split("\n".join(addresses))
+        for name, value in options.items():
+            reader = reader.option(name, value)
         plan = reader.options(copy.options).parquet(paths).logicalPlan()
         return DataFrame(plan_dataset(spark, spark._jsparkSession, plan), spark)
     except (PySparkException, Py4JError) as error:

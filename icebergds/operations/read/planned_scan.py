@@ -10,6 +10,7 @@ from typing import Any
 from icebergds.commit.operations import TableState
 from icebergds.expr.nodes import TRUE, Expr, and_, relaxed
 from icebergds.expr.residual import residual_evaluator
+from icebergds.io.hadoop_s3a import is_of_s3, s3a_obstacle
 from icebergds.operations.read.chosen_files import choose_files, planner_of
 from icebergds.operations.read.options import ReadOptions, split_options
 from icebergds.operations.read.snapshot_read import plan_read
@@ -30,6 +31,9 @@ from icebergds.spec.schema import Schema
 from icebergds.spec.snapshot import Snapshot
 
 _LOG = logging.getLogger(__name__)
+# On S3, where Spark asks for the parts of a file one after the other; the size is in bytes.
+_FEW_FILES = 8
+_SMALL_FILE = 8 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,13 +114,10 @@ def residuals_of(scan: PlannedScan) -> dict[int, Callable[[tuple[Any, ...]], Exp
 
 
 def native_rule_of(scan: PlannedScan) -> NativeRule | None:
-    """The rule for which files Spark's own reader may read; None if it may read none.
-
-    Also None if the table's storage has properties, since Spark does not know them.
-    """
+    """The rule for which files Spark's own reader may read; None if it may read none."""
     state = scan.state
     rule = None
-    if not state.io.all_properties:
+    if _storage_obstacle(scan) is None:
         keys = KeyColumns.of(scan.plan, scan.files, state.metadata.schema_history)
         rule = native_rule(scan.plan, _names(state), keys)
     if rule is None:
@@ -127,14 +128,26 @@ def native_rule_of(scan: PlannedScan) -> NativeRule | None:
 
 def native_obstacle_of(scan: PlannedScan) -> str | None:
     """Why `native_rule_of` has no rule; None if it has one."""
-    return native_obstacle_in(scan.state, scan.plan)
+    return native_obstacle_in(scan.state, scan.plan) or _storage_obstacle(scan)
 
 
 def native_obstacle_in(state: TableState, plan: ReadPlan) -> str | None:
     """Why Spark's own reader may read no file of a read that is not planned yet."""
-    if state.io.all_properties:
-        return "the table has storage properties, which Spark does not know"
-    return native_obstacle(plan, _names(state))
+    obstacle = s3a_obstacle(state.io) if state.io.all_properties else None
+    return obstacle or native_obstacle(plan, _names(state))
+
+
+def _storage_obstacle(scan: PlannedScan) -> str | None:
+    """Why Spark's own reader may not read the files of a storage with properties."""
+    io, files = scan.state.io, [file.entry.data_file for file in scan.files]
+    if not io.all_properties:
+        return None
+    if not all(is_of_s3(io.resolve(file.file_path)) for file in files):
+        return "the table has storage properties, and files that are not on S3"
+    nbytes = sum(file.file_size_in_bytes for file in files)
+    if len(files) > _FEW_FILES and nbytes < _SMALL_FILE * len(files):
+        return "many small files on S3"
+    return s3a_obstacle(io)
 
 
 def _names(state: TableState) -> set[str]:

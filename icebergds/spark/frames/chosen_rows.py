@@ -15,6 +15,7 @@ from icebergds.operations.read.scan_options import refuse_address_options
 from icebergds.operations.read.scan_summary import ScanSummary, summarize
 from icebergds.operations.read.snapshot_read import resolve_read
 from icebergds.scan.projection import project_columns
+from icebergds.spark.file_addresses import storage_obstacle
 from icebergds.spark.native import has_native_scans
 from icebergds.spark.scan import mixed_obstacle, read_dataframe, scan_dataframe
 from icebergds.spark.session import in_zone_of
@@ -65,7 +66,7 @@ def chosen_rows(
     """
     if options.changes is not None:
         return read_dataframe(spark, state, options)
-    native = has_native_scans(spark)
+    native = has_native_scans(spark, state.io)
     scan = _planned(state, options, condition, columns, for_native=native, as_one=as_one)
     return scan_dataframe(spark, scan)
 
@@ -82,7 +83,9 @@ def chosen_rows_summary(
     """What `chosen_rows` reads and skips; `options` are not those of changes."""
     scan = _planned(state, options, condition, columns, for_native=True, as_one=as_one)
     shown = None if condition == TRUE else sql_text(condition, schema_of_read(state, options))
-    return summarize(scan, options, shown, has_native_scans(spark), mixed_obstacle(spark, scan))
+    native = has_native_scans(spark, state.io)
+    obstacle = storage_obstacle(spark, state.io) or mixed_obstacle(spark, scan)
+    return summarize(scan, options, shown, native, obstacle)
 
 
 def _planned(

@@ -14,7 +14,8 @@ from icebergds.operations.read.options import ReadOptions
 from icebergds.operations.read.planned_scan import plan_scan
 from icebergds.operations.read.time_travel import TimeTravel
 from icebergds.scan.plan.files import PlannedFile
-from icebergds.spark.native import has_native_scans, native_name
+from icebergds.spark.file_addresses import row_name
+from icebergds.spark.native import has_native_scans
 from icebergds.spark.scan import scan_by_reader
 from icebergds.spec.snapshot import MAIN_BRANCH
 
@@ -60,10 +61,12 @@ def plan_rows_to_change(
         row_filter,
         for_changes=True,
     )
-    scan = plan_scan(state, options, for_native=has_native_scans(spark), as_one=as_one)
+    # Tasks would not know the files by the names that S3A has for them.
+    is_native = not state.io.all_properties and has_native_scans(spark, state.io)
+    scan = plan_scan(state, options, for_native=is_native, as_one=as_one)
     frame, native = scan_by_reader(spark, scan)
     names = {path: file_token(path) for path in map(_path, scan.files)}
-    names |= {path: native_name(state.io.resolve(path)) for path in map(_path, native)}
+    names |= {path: row_name(state.io, path) for path in map(_path, native)}
     return StatementRows(frame, scan.files, row_filter, names)
 
 
