@@ -40,26 +40,27 @@ def known_files(
         given.put(name, value)
     scala_options = in_jvm(spark, "org.apache.spark.api.python.PythonUtils.toScalaMap")(given)
     path_of = in_jvm(spark, "org.apache.hadoop.fs.Path")
-    first = path_of(addresses[0])
+    status_of = in_jvm(spark, "org.apache.hadoop.fs.FileStatus")
+    gateway: Any = spark.sparkContext._gateway
+    # Only a cache: Spark lists the files itself if it drops them, or is told to refresh.
+    cache = in_jvm(spark, f"{_SOURCES}.FileStatusCache.getOrCreate")(session)
+    paths = in_jvm(spark, "java.util.ArrayList")()
+    for address, size in zip(addresses, sizes, strict=True):
+        path = path_of(address)
+        paths.add(path)
+        statuses = gateway.new_array(status_of, 1)
+        statuses[0] = status_of(size, False, 1, _BLOCK_SIZE, 0, path)
+        cache.putLeafFiles(path, statuses)
+    first = paths.get(0)
     conf = session.sessionState().newHadoopConfWithOptions(scala_options)
     first.getFileSystem(conf).getFileStatus(first)
-    status = in_jvm(spark, "org.apache.hadoop.fs.FileStatus")
-    gateway: Any = spark.sparkContext._gateway
-    statuses = gateway.new_array(status, len(addresses))
-    for at, (address, size) in enumerate(zip(addresses, sizes, strict=True)):
-        statuses[at] = status(size, False, 1, _BLOCK_SIZE, 0, path_of(address))
-    known = in_jvm(spark, f"{_SOURCES}.FileStatusCache.getOrCreate")(session)
-    # All of them at once, as if they were in the first one.
-    known.putLeafFiles(first, statuses)
-    roots = in_jvm(spark, "java.util.ArrayList")()
-    roots.add(first)
     none = in_jvm(spark, "scala.Option.empty")()
     index = in_jvm(spark, f"{_SOURCES}.InMemoryFileIndex")(
         session,
-        in_jvm(spark, "org.apache.spark.api.python.PythonUtils.toSeq")(roots),
+        in_jvm(spark, "org.apache.spark.api.python.PythonUtils.toSeq")(paths),
         scala_options,
         none,
-        known,
+        cache,
         none,
         none,
     )

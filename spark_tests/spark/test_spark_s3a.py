@@ -34,7 +34,7 @@ def _jars() -> Path:
 
 @pytest.fixture(scope="module")
 def seen(s3: S3Server, tmp_path_factory: pytest.TempPathFactory) -> Seen:
-    location = s3.new_location()
+    location = f"{s3.new_location()}/a lake%20"
     _fill(location, s3.properties)
     properties = [
         {**each, "s3.secret-access-key": SECRET} for each in (s3.properties, s3.racing_properties)
@@ -102,6 +102,10 @@ def test_each_storage_is_reached_by_its_own_properties(seen: Seen) -> None:
 
 def test_the_plan_says_that_spark_reads(seen: Seen) -> None:
     assert "Spark's own Parquet reader reads 2 of 2 files" in seen["explained"]
+
+
+def test_all_files_are_found_when_spark_looks_for_them_again(seen: Seen) -> None:
+    assert seen["refreshed"] == seen["people"]["rows"]
 
 
 def test_plans_do_not_show_keys(seen: Seen) -> None:

@@ -63,6 +63,7 @@ def main(location: str, properties: str, other_properties: str, jars: str) -> No
                 "explained": str(
                     load_table(f"{location}/people", properties=given).scan().plan_summary(spark)
                 ),
+                "refreshed": refreshed(spark, people),
                 "plans": people._jdf.queryExecution().toString(),
                 "changed": changed(spark, f"{location}/changed", given),
             }
@@ -79,6 +80,13 @@ def listed(rows: DataFrame) -> list[list[Any]]:
 def schemes(rows: DataFrame) -> list[str]:
     """Those of the files that Spark itself reads."""
     return sorted({path.partition(":")[0] for path in rows.inputFiles()})
+
+
+def refreshed(spark: SparkSession, rows: DataFrame) -> list[list[Any]]:
+    """The rows after Spark has looked for the files again."""
+    rows.createOrReplaceTempView("people")
+    spark.catalog.refreshTable("people")
+    return listed(spark.table("people"))
 
 
 def changed(spark: SparkSession, location: str, properties: dict[str, str]) -> list[list[Any]]:
