@@ -101,6 +101,7 @@ def _settings(properties: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
         "path.style.access": str(path_style).lower(),
         "requester.pays.enabled": str(is_true(properties, "s3.requester-pays")).lower(),
         "session.token": "",
+        "delegation.token.binding": "",
     }
     if is_true(properties, "s3.anonymous"):
         found["aws.credentials.provider"] = f"{_PROVIDERS}AnonymousAWSCredentialsProvider"
