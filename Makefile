@@ -106,7 +106,9 @@ bench: $(VENV)/.installed $(SPARK41)/.installed
 		PYSPARK_PYTHON=$(CURDIR)/$(SPARK41)/bin/python \
 		$(SPARK41)/bin/python benchmarks/maintenance.py .cache/bench/maintenance && \
 		PYSPARK_PYTHON=$(CURDIR)/$(SPARK41)/bin/python \
-		$(SPARK41)/bin/python benchmarks/storage_spark.py
+		$(SPARK41)/bin/python benchmarks/storage_spark.py && \
+		PYSPARK_PYTHON=$(CURDIR)/$(SPARK41)/bin/python \
+		$(SPARK41)/bin/python benchmarks/tpch_s3.py .cache/bench/tpch
 	$(BIN)/python benchmarks/planning.py .cache/bench/planning
 	$(BIN)/python benchmarks/manifests.py
 	$(BIN)/python benchmarks/commits.py
