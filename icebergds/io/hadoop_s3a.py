@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterable, Mapping
-from functools import cache
 
 from icebergds.io.fileio import FileIO
 from icebergds.io.fsspec_options import fsspec_protocol
@@ -115,7 +114,9 @@ def _settings(properties: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
     return tuple(sorted(found.items()))
 
 
-@cache
 def _scheme(settings: tuple[tuple[str, str], ...]) -> str:
     # Random: it is seen in paths, and other processes may share Spark's.
-    return f"s3a-{secrets.token_hex(6)}"
+    return _schemes.setdefault(settings, f"s3a-{secrets.token_hex(6)}")
+
+
+_schemes: dict[tuple[tuple[str, str], ...], str] = {}

@@ -1,6 +1,6 @@
 """Makes DataFrames of Parquet files without asking their storage for them.
 
-Spark would ask S3 three times for each. What it would be told is in the manifests.
+Spark would ask S3 three times for each, one after the other.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ def known_files(
     addresses: Sequence[str],
     sizes: Sequence[int],
     options: Mapping[str, str],
-) -> DataFrame:
-    """The rows of Parquet files in classic Spark; the first file is looked for.
+) -> DataFrame | None:
+    """The rows of Parquet files in classic Spark; None if Spark does not find all of them.
 
     Args:
         spark: will run the queries.
         session: of the JVM, whose settings are those of the relation.
-        sizes: of the files, in bytes.
+        sizes: of the files in bytes, as they are now.
         options: of the reader, and of Hadoop.
 
     Raises:
@@ -64,6 +64,9 @@ def known_files(
         none,
         none,
     )
+    if index.allFiles().size() != len(addresses):
+        # Those that the cache dropped, and that are not there any more.
+        return None
     relation = in_jvm(spark, f"{_SOURCES}.HadoopFsRelation")(
         index,
         in_jvm(spark, "org.apache.spark.sql.types.StructType")(),

@@ -21,8 +21,10 @@ from typing import Any
 from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession, functions as f, types as spark_types
 
+from icebergds.errors import IcebergError
 from icebergds.formats.deletes.positions import PositionSet
 from icebergds.io.fileio import FileIO
+from icebergds.io.threads import waiting_threads
 from icebergds.scan.plan.native_columns import is_native_column
 from icebergds.scan.plan.stored_names import constant_names, own_names, widened_decimals
 from icebergds.scan.read_plan import ReadPlan
@@ -39,6 +41,7 @@ from icebergds.spark.parquet_relation import (
     V1_SOURCES,
     log_refusal,
     parquet_by_id,
+    parquet_with_options,
 )
 from icebergds.spark.session import is_connect, session_setting
 from icebergds.spark.stored_files import StoredNames, file_has_ids, is_named, some_of
@@ -80,7 +83,6 @@ def native_frame(
     others: Sequence[NestedField] = (),
     deleted: Mapping[str, PositionSet] | None = None,
     by_position: bool = False,
-    by_listing: bool = False,
 ) -> DataFrame | None:
     """Reads files with Spark's own reader; the columns are those of the plan, all nullable.
 
@@ -93,7 +95,6 @@ def native_frame(
             sees by them which part of the files it reads: a small one may be broadcast in joins.
         deleted: the deleted positions of all files, by their paths; None if no row is deleted.
         by_position: the names of columns and their metadata do not matter.
-        by_listing: the sizes of the files are those that the storage tells (`has_sizes`).
 
     Returns:
         None if there are no files, or Spark cannot read them or find the columns in them.
@@ -121,9 +122,11 @@ def native_frame(
     rows = None
     if not is_connect(spark):
         if names is not None or file_has_ids(plan.io, paths[0]):
-            sizes = None if by_listing else [file.file_size_in_bytes for file in files]
             options = hadoop_options(plan.io, paths)
-            rows = parquet_by_id(spark, schema, addresses, options, sizes)
+            if not options:
+                rows = parquet_by_id(spark, schema, addresses)
+            elif sizes := _stored_sizes(plan.io, paths):
+                rows = parquet_with_options(spark, schema, addresses, options, sizes)
     elif _tells_places(spark) and (
         names is not None
         or (
@@ -175,6 +178,18 @@ def _tells_places(spark: SparkSession) -> bool:
     """Whether the reader that a session has for Parquet tells files and positions of rows."""
     listed = session_setting(spark)(V1_SOURCES)
     return listed is None or "parquet" in (name.strip() for name in listed.lower().split(","))
+
+
+def _stored_sizes(io: FileIO, paths: Sequence[str]) -> list[int] | None:
+    """The sizes of files in bytes, as the storage tells them; None if one cannot be had.
+
+    Spark would leave out rows of files that are larger than it is told.
+    """
+    try:
+        return list(waiting_threads().map(io.size, paths))
+    except IcebergError as error:
+        log_refusal(paths[0], error)
+        return None
 
 
 def _by_name(

@@ -49,9 +49,7 @@ def without_keys(
     for ids, files in by_ids.items():
         fields = tuple(keys.fields[field_id] for field_id in ids)
         key_plan = replace(plan, columns=Schema(fields), row_filter=TRUE)
-        found = native_frame(
-            spark, key_plan, files, history, names=None, lacked={}, by_listing=True
-        )
+        found = native_frame(spark, key_plan, files, history, names=None, lacked={})
         # Those of a file that was damaged or replaced would be others, without an error.
         if found is None or not (is_connect(spark) or has_sizes(found, plan.io, files)):
             return None

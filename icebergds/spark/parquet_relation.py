@@ -55,36 +55,48 @@ _FEW_LISTING_TASKS = {"spark.sql.sources.parallelPartitionDiscovery.parallelism"
 
 
 def parquet_by_id(
-    spark: SparkSession,
-    schema: StructType,
-    addresses: Sequence[str],
-    options: Mapping[str, str],
-    sizes: Sequence[int] | None,
+    spark: SparkSession, schema: StructType, addresses: Sequence[str]
 ) -> DataFrame | None:
     """The rows of Parquet files in classic Spark; None if Spark cannot access them.
 
     Args:
         schema: its fields have the metadata `parquet.field.id`; those without are found by name.
         addresses: of at least one file, without line breaks.
-        options: by which Hadoop opens the files, beside those of the session.
-        sizes: of the files in bytes, if the storage need not be asked for them; used only with
-            options.
     """
     from py4j.protocol import Py4JError
 
     try:
         copy = _session_by_id(spark, is_local=addresses[0].startswith("file:"))
-        if options and sizes is not None:
-            given = {**READ_OPTIONS, **options}
-            return known_files(spark, copy.session, schema, addresses, sizes, given)
         reader = copy.session.read().schema(copy.session.parseDataType(schema.json()))
         # One call for all paths.
         lines = in_jvm(spark, "java.util.regex.Pattern.compile")("\n")
         paths = lines.split("\n".join(addresses))
-        for name, value in options.items():
-            reader = reader.option(name, value)
         plan = reader.options(copy.options).parquet(paths).logicalPlan()
         return DataFrame(plan_dataset(spark, spark._jsparkSession, plan), spark)
+    except (PySparkException, Py4JError) as error:
+        log_refusal(addresses[0], error)
+        return None
+
+
+def parquet_with_options(
+    spark: SparkSession,
+    schema: StructType,
+    addresses: Sequence[str],
+    options: Mapping[str, str],
+    sizes: Sequence[int],
+) -> DataFrame | None:
+    """The rows of Parquet files that Hadoop opens by options, as `parquet_by_id`.
+
+    Args:
+        options: of Hadoop, beside those of the session.
+        sizes: of the files in bytes, as they are now.
+    """
+    from py4j.protocol import Py4JError
+
+    try:
+        copy = _session_by_id(spark, is_local=False)
+        given = {**READ_OPTIONS, **options}
+        return known_files(spark, copy.session, schema, addresses, sizes, given)
     except (PySparkException, Py4JError) as error:
         log_refusal(addresses[0], error)
         return None

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pyspark
 import pytest
 from spark_reads import run_program
@@ -64,6 +65,12 @@ def _fill(location: str, properties: dict[str, str]) -> None:
     keyed = created("keyed", rows, 1)
     keyed.upsert(pa.table({"id": [2], "name": ["z"], "day": [1]}), ["id", "day"])
     created("small", rows.slice(0, 1), 9)
+    grown = created("grown", pa.concat_tables([rows] * 50), 1)
+    for task in grown.scan().plan_files():
+        path, file = task.file.file_path, pa.BufferOutputStream()
+        written = pq.read_table(pa.BufferReader(grown.io.read_bytes(path)))
+        pq.write_table(written, file, row_group_size=10, compression="none")
+        grown.io.write(path, file.getvalue().to_pybytes())
 
 
 def test_spark_reads_columns_by_their_ids(seen: Seen) -> None:
@@ -102,6 +109,15 @@ def test_each_storage_is_reached_by_its_own_properties(seen: Seen) -> None:
 
 def test_the_plan_says_that_spark_reads(seen: Seen) -> None:
     assert "Spark's own Parquet reader reads 2 of 2 files" in seen["explained"]
+
+
+def test_rows_of_files_that_are_larger_than_manifests_say_are_read(seen: Seen) -> None:
+    assert len(seen["grown"]["rows"]) == 200
+    assert _is_native(seen["grown"])
+
+
+def test_all_files_are_found_where_spark_keeps_no_list(seen: Seen) -> None:
+    assert seen["not kept"] == seen["people"]["rows"]
 
 
 def test_all_files_are_found_when_spark_looks_for_them_again(seen: Seen) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from collections.abc import Callable
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -52,7 +53,7 @@ def main(location: str, properties: str, other_properties: str, jars: str) -> No
         return {"rows": listed(rows), "schemes": schemes(rows)}
 
     people = load("people")
-    seen_rows = {name: seen(name) for name in ("people", "deleted", "keyed", "small")}
+    seen_rows = {name: seen(name) for name in ("people", "deleted", "keyed", "small", "grown")}
     print(
         json.dumps(
             {
@@ -64,6 +65,7 @@ def main(location: str, properties: str, other_properties: str, jars: str) -> No
                     load_table(f"{location}/people", properties=given).scan().plan_summary(spark)
                 ),
                 "refreshed": refreshed(spark, people),
+                "not kept": not_kept(spark, lambda: load("people")),
                 "plans": people._jdf.queryExecution().toString(),
                 "changed": changed(spark, f"{location}/changed", given),
             }
@@ -87,6 +89,12 @@ def refreshed(spark: SparkSession, rows: DataFrame) -> list[list[Any]]:
     rows.createOrReplaceTempView("people")
     spark.catalog.refreshTable("people")
     return listed(spark.table("people"))
+
+
+def not_kept(spark: SparkSession, load: Callable[[], DataFrame]) -> list[list[Any]]:
+    """The rows where Spark keeps no list of files."""
+    spark.conf.set("spark.sql.hive.filesourcePartitionFileCacheSize", "0")
+    return listed(load())
 
 
 def changed(spark: SparkSession, location: str, properties: dict[str, str]) -> list[list[Any]]:
