@@ -126,14 +126,21 @@ def test_spark_s_reader_does_not_know_properties_of_the_storage(table: Table) ->
     assert native_rule_of(replace(scan, state=with_properties)) is None
 
 
+@pytest.mark.parametrize(
+    ("properties", "why"),
+    [
+        ({"s3.endpoint": "http://x"}, "no keys of S3 to pass to Spark"),
+        ({"s3.access-key-id": "k", "s3.secret-access-key": "s"}, "files that are not on S3"),
+    ],
+)
 def test_why_spark_s_reader_reads_nothing_is_logged(
-    table: Table, caplog: pytest.LogCaptureFixture
+    table: Table, caplog: pytest.LogCaptureFixture, properties: dict[str, str], why: str
 ) -> None:
     caplog.set_level(logging.INFO, logger="icebergds")
     scan = planned(table, for_native=True)
-    with_properties = replace(scan.state, io=FileIO({"s3.endpoint": "http://x"}))
+    with_properties = replace(scan.state, io=FileIO(properties))
     native_rule_of(replace(scan, state=with_properties))
-    assert "the table has storage properties, which Spark does not know" in caplog.text
+    assert why in caplog.text
     assert "http://x" not in caplog.text
     native_rule_of(planned(table, for_native=True, columns=(("id",), ("_file",))))
     assert "native scans are not possible: column _file (string) needs" in caplog.text
