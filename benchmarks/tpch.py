@@ -42,6 +42,25 @@ def main() -> None:
     spark = start(jar, arguments.directory / f"scale-{arguments.scale:g}")
     tables = filled(spark, arguments.directory, arguments.scale)
     ways = ways_of(spark, tables, with_java=jar is not None)
+    compare(spark, ways, arguments)
+    spark.stop()
+
+
+def parse_arguments() -> argparse.Namespace:
+    return parser_of(__doc__.splitlines()[0]).parse_args()
+
+
+def parser_of(description: str) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("directory", type=Path)
+    parser.add_argument("--scale", type=float, default=1)
+    parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--queries", type=numbers, default=tuple(range(1, 23)))
+    return parser
+
+
+def compare(spark: SparkSession, ways: dict[str, Way], arguments: argparse.Namespace) -> None:
+    """Asks each query in each way, in turns, and prints the medians; all answers must be equal."""
     print(f"Spark {spark.version}, scale {arguments.scale}, median of {arguments.runs} runs")
     chosen = {number: text for number, text in queries() if number in arguments.queries}
     medians = {name: {} for name in ways}
@@ -55,21 +74,12 @@ def main() -> None:
                 taken = seconds_of(lambda rows=rows, way=way, text=text: rows.extend(way.ask(text)))
                 seconds[name].append(taken)
                 answers[name] = rows
-        assert all(rows == answers["parquet"] for rows in answers.values()), f"query {number}"
+        assert all(rows == answers[name] for rows in answers.values()), f"query {number}"
         for name in ways:
             medians[name][number] = statistics.median(seconds[name])
-        print(described(f"query {number}", {name: medians[name][number] for name in ways}))
+        times = {name: medians[name][number] for name in ways}
+        print(described(f"query {number}", times), flush=True)
     print(described("sum", {name: sum(taken.values()) for name, taken in medians.items()}))
-    spark.stop()
-
-
-def parse_arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("directory", type=Path)
-    parser.add_argument("--scale", type=float, default=1)
-    parser.add_argument("--runs", type=int, default=3)
-    parser.add_argument("--queries", type=numbers, default=tuple(range(1, 23)))
-    return parser.parse_args()
 
 
 def numbers(text: str) -> tuple[int, ...]:

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import statistics
 import sys
 import tempfile
 from functools import partial
@@ -25,18 +24,7 @@ import pyspark
 from pyspark.sql import SparkSession
 from slow_storage import slow_storage
 from storage import catalog_at
-from tpch import (
-    PARTITIONED,
-    TABLES,
-    Way,
-    ask,
-    described,
-    filled,
-    named,
-    numbers,
-    queries,
-    seconds_of,
-)
+from tpch import PARTITIONED, TABLES, Way, ask, compare, filled, named, parser_of
 
 from icebergds import Table, register, sql
 
@@ -54,16 +42,12 @@ def main() -> None:
         with slow_storage(server.racing_port, late) as storage:
             spark = start(location, storage.port, Path(directory))
             copy(spark, filled(spark, arguments.directory, arguments.scale), location, server)
-            compare(spark, arguments.runs, arguments.queries)
+            compare(spark, ways_of(spark), arguments)
             spark.stop()
 
 
 def parse_arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("directory", type=Path)
-    parser.add_argument("--scale", type=float, default=1)
-    parser.add_argument("--runs", type=int, default=3)
-    parser.add_argument("--queries", type=numbers, default=tuple(range(1, 23)))
+    parser = parser_of(__doc__.splitlines()[0])
     parser.add_argument("--milliseconds", type=int, default=30)
     return parser.parse_args()
 
@@ -116,7 +100,7 @@ def copy(spark: SparkSession, tables: dict[str, Table], location: str, server: S
         spark.sql(f"CALL java.system.register_table('tpch.{name}', '{metadata}')")
 
 
-def compare(spark: SparkSession, runs: int, chosen: tuple[int, ...]) -> None:
+def ways_of(spark: SparkSession) -> dict[str, Way]:
     def views() -> None:
         reader = spark.read.format("icebergpy").option("catalog", "ours")
         for name in TABLES:
@@ -126,30 +110,11 @@ def compare(spark: SparkSession, runs: int, chosen: tuple[int, ...]) -> None:
         for name in TABLES:
             spark.catalog.dropTempView(name)
 
-    ways = {
+    return {
         "views": Way(views, partial(ask, spark.sql)),
         "sql": Way(names, partial(ask, lambda text: sql(spark, named(text, "ours.tpch")))),
         "java": Way(names, partial(ask, lambda text: spark.sql(named(text, "java.tpch")))),
     }
-    print(f"Spark {spark.version}, median of {runs} runs")
-    sums = dict.fromkeys(ways, 0.0)
-    for number, text in queries():
-        if number not in chosen:
-            continue
-        answers: dict[str, list] = {}
-        seconds: dict[str, list[float]] = {name: [] for name in ways}
-        for _ in range(runs):
-            for name, way in ways.items():
-                way.prepare()
-                rows: list = []
-                taken = seconds_of(lambda rows=rows, way=way, text=text: rows.extend(way.ask(text)))
-                seconds[name].append(taken)
-                answers[name] = rows
-        assert all(rows == answers["java"] for rows in answers.values()), f"query {number}"
-        medians = {name: statistics.median(taken) for name, taken in seconds.items()}
-        sums = {name: sums[name] + medians[name] for name in ways}
-        print(described(f"query {number}", medians), flush=True)
-    print(described("sum", sums), flush=True)
 
 
 if __name__ == "__main__":
