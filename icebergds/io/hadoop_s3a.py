@@ -23,9 +23,7 @@ def s3a_obstacle(io: FileIO) -> str | None:
     properties = io.properties
     if io.vended is not None or first(properties, *_TOKENS):
         return "the table's storage has credentials that expire"
-    unknown = sorted(
-        name for name in properties if name.startswith(_OF_S3) and not name.startswith(_KNOWN)
-    )
+    unknown = sorted(name for name in properties if name.startswith(_OF_S3) and not _is_known(name))
     if unknown:
         return f"property {unknown[0]} of the storage has no equal that is passed to Spark"
     if is_true(properties, "s3.anonymous") or all(first(properties, *names) for names in _KEYS):
@@ -61,23 +59,23 @@ _KEYS = (
 _TOKENS = ("s3.session-token", "client.session-token")
 _REGION = ("s3.region", "client.region")
 _OF_S3 = ("s3.", "client.")
-# Those that are translated, and those of writes, which do not matter to a read.
-_KNOWN = (
-    *(name for names in _KEYS for name in names),
-    *_TOKENS,
-    *_REGION,
-    "s3.endpoint",
-    "s3.anonymous",
-    "s3.path-style-access",
-    "s3.requester-pays",
-    "s3.remote-signing-enabled",
-    "s3.sse.",
-    "s3.sse-kms-key-id",
-    "s3.server-side-encryption",
-    "s3.acl",
-    "s3.write.",
-    "s3.delete-enabled",
+_TRANSLATED = frozenset(
+    {
+        *(name for names in _KEYS for name in names),
+        *_REGION,
+        "s3.endpoint",
+        "s3.anonymous",
+        "s3.path-style-access",
+        "s3.requester-pays",
+        # Only where there are no keys.
+        "s3.remote-signing-enabled",
+    }
 )
+# They do not matter to a read.
+_OF_WRITES = frozenset(
+    {"s3.sse-kms-key-id", "s3.server-side-encryption", "s3.acl", "s3.delete-enabled"}
+)
+_OF_WRITES_BEGIN = ("s3.sse.", "s3.write.")
 _FEW_REQUESTS = {
     # Each asks for some bytes of each column of each row group, one after the other.
     "parquet.filter.bloom.enabled": "false",
@@ -88,6 +86,10 @@ _FEW_REQUESTS = {
     "fs.s3a.vectored.read.max.merged.size": "64M",
 }
 _PROVIDERS = "org.apache.hadoop.fs.s3a."
+
+
+def _is_known(name: str) -> bool:
+    return name in _TRANSLATED or name in _OF_WRITES or name.startswith(_OF_WRITES_BEGIN)
 
 
 def _settings(properties: Mapping[str, str]) -> tuple[tuple[str, str], ...]:

@@ -61,6 +61,7 @@ def test_files_of_other_properties_have_another_scheme() -> None:
         ({**KEYS, "s3.role-arn": "arn"}, "s3.role-arn"),
         ({**KEYS, "client.refresh-credentials-endpoint": "/c"}, "client.refresh-credentials"),
         ({**KEYS, "s3.proxy-uri": "http://proxy"}, "s3.proxy-uri"),
+        ({**KEYS, "s3.endpoint-mode": "IPv6"}, "s3.endpoint-mode"),
     ],
 )
 def test_what_cannot_be_passed_on_is_named(properties: dict[str, str], why: str) -> None:
