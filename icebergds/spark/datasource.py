@@ -29,7 +29,7 @@ from icebergds.spark.user_schema import (
     project_user_schema,
     refuse_second_choice,
 )
-from icebergds.spark.worker import spare_archives
+from icebergds.spark.worker import acknowledge, spare_archives
 from icebergds.spec.schema import Schema
 
 if TYPE_CHECKING:
@@ -214,6 +214,11 @@ class IcebergDataSource(DataSource):
                 if self._pin_metadata_table() is None:
                     self._pin()
         return self.__dict__
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        # Tasks get it before their partitions, for which Spark waits before it calls the reader.
+        acknowledge()
+        self.__dict__.update(state)
 
     def _release(self) -> None:
         """Drops what tasks do not need: Spark sends this object to each task with the reader."""

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession, functions as f
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from icebergds.commit.operations import TableState
@@ -161,7 +161,7 @@ def _tasks_frame(
     reading = _Reading(zlib.compress(pickle.dumps(task_plan(plan)), level=1), packed, each)
     schema = spark_schema(plan.columns)
     # Spark takes a filter's output to be as large as its input.
-    return numbers.where(f.col("id") % each == 0).mapInArrow(reading, schema)
+    return numbers.where(f"id % {each} = 0").mapInArrow(reading, schema)
 
 
 @dataclass(frozen=True, slots=True)

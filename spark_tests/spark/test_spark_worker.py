@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib
+import pickle
+import socket
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,7 +15,10 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from icebergds.spark.worker import spare_archives
+from icebergds.spark.datasource import IcebergDataSource
+from icebergds.spark.worker import acknowledge, spare_archives
+
+on_linux = pytest.mark.skipif(sys.platform != "linux", reason="only Linux can be told to")
 
 
 @pytest.fixture
@@ -54,6 +59,52 @@ def test_archives_of_users_are_read_again(archive: Path, monkeypatch: pytest.Mon
     importlib.import_module("spared_two")
     spare_archives()
     assert finders(own)
+
+
+@pytest.fixture
+def delaying() -> Iterator[socket.socket]:
+    """An end of a TCP connection that acknowledges late what it receives."""
+    with (
+        socket.create_server(("127.0.0.1", 0)) as server,
+        socket.create_connection(server.getsockname()) as near,
+        server.accept()[0],
+    ):
+        near.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 0)
+        assert not acknowledges_at_once(near)
+        yield near
+
+
+def acknowledges_at_once(connection: socket.socket) -> bool:
+    return bool(connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK))
+
+
+@on_linux
+def test_what_was_received_is_acknowledged_at_once(delaying: socket.socket) -> None:
+    acknowledge()
+    assert acknowledges_at_once(delaying)
+
+
+@on_linux
+def test_tasks_acknowledge_the_data_source_before_they_wait_for_their_partition(
+    delaying: socket.socket,
+) -> None:
+    packed = pickle.dumps(IcebergDataSource({"path": "/nowhere"}))
+    assert not acknowledges_at_once(delaying)
+    pickle.loads(packed)
+    assert acknowledges_at_once(delaying)
+
+
+@on_linux
+def test_connections_keep_their_mode_where_sockets_have_a_default_timeout(
+    delaying: socket.socket,
+) -> None:
+    socket.setdefaulttimeout(5)
+    try:
+        acknowledge()
+    finally:
+        socket.setdefaulttimeout(None)
+    assert delaying.getblocking()
+    assert not acknowledges_at_once(delaying)
 
 
 @pytest.mark.spark

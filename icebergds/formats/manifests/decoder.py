@@ -39,8 +39,9 @@ from icebergds.formats.manifests.stored_columns import (
 
 # Fewer entries than this are faster to decode one by one.
 FEW_ENTRIES = 32
-# Blocks are decoded together up to this size, so that cursors and bytes stay in the CPU's caches.
-_CHUNK_BYTES = 2048 << 10
+# Blocks are decoded together up to this size: each step has a cost, and larger arrays, which leave
+# the caches of the CPU, are slower.
+_CHUNK_BYTES = 6 << 20
 
 _FORMATS = ("parquet", "PARQUET", "puffin", "PUFFIN", "avro", "AVRO", "orc", "ORC")
 
