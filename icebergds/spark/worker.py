@@ -9,7 +9,7 @@ import sys
 from contextlib import suppress
 from zipimport import zipimporter
 
-_settled = False
+_settled = 0
 
 
 def settle_worker() -> None:
@@ -19,10 +19,10 @@ def settle_worker() -> None:
     To be called before a task reads its rows.
     """
     global _settled
-    if not _settled:
-        gc.collect()
+    # The first task imports what it needs, after which PySpark has collected garbage.
+    if _settled < 2:
         gc.freeze()
-        _settled = True
+        _settled += 1
     spare_archives()
     acknowledge()
 

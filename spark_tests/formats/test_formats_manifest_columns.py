@@ -37,6 +37,7 @@ from manifest_cases import (
 from icebergds.errors import UnsupportedFeatureError
 from icebergds.formats.arrow.types import to_arrow
 from icebergds.formats.manifests import decoder
+from icebergds.formats.manifests.layout import CAN_BE_LEFT_OUT, DATA_FILE_IDS
 from icebergds.formats.manifests.manifest import read_manifest, write_manifest
 from icebergds.formats.manifests.manifest_list import read_snapshot_manifests
 from icebergds.formats.manifests.reader import (
@@ -332,6 +333,27 @@ def test_statistics_of_unwanted_columns_are_left_out(tmp_path: Path) -> None:
     original = like_java(3).data_file
     assert file.lower_bounds == {2: original.lower_bounds[2]}
     assert file.column_sizes == {}
+
+
+def test_fields_that_are_left_out_are_null_and_all_others_as_they_were(tmp_path: Path) -> None:
+    data = container(java_schema(), [encoded([like_java(n) for n in range(40)])])
+    manifest = store(tmp_path / "m.avro", data, added_snapshot_id=1)
+    whole = read_manifest_columns(IO, manifest)
+    columns = both_ways(manifest, left_out=CAN_BE_LEFT_OUT)
+    left_out = {name for name, field_id in DATA_FILE_IDS.items() if field_id in CAN_BE_LEFT_OUT}
+    assert len(left_out) == len(CAN_BE_LEFT_OUT)
+    for name in left_out:
+        assert getattr(columns, name).null_count == 40
+    restored = replace(columns, **{name: getattr(whole, name) for name in left_out})
+    assert comparable(restored) == comparable(whole)
+
+
+@pytest.mark.usefixtures("only_side_by_side")
+def test_entries_are_found_in_blocks_of_any_size(tmp_path: Path) -> None:
+    entries = [renamed(like_java(n), file_path=f"s3://b/{'x' * n}") for n in range(1200)]
+    data = container(java_schema(), [encoded(entries)])
+    manifest = store(tmp_path / "m.avro", data, added_snapshot_id=1)
+    assert read_manifest(IO, manifest) == entries
 
 
 def test_take_and_filter_keep_what_belongs_together(tmp_path: Path) -> None:

@@ -42,6 +42,8 @@ FEW_ENTRIES = 32
 # Blocks are decoded together up to this size: each step has a cost, and larger arrays, which leave
 # the caches of the CPU, are slower.
 _CHUNK_BYTES = 6 << 20
+# A mask of more bytes would be new memory each time.
+_SEARCHED_BYTES = 128 << 10
 
 _FORMATS = ("parquet", "PARQUET", "puffin", "PUFFIN", "avro", "AVRO", "orc", "ORC")
 
@@ -274,7 +276,12 @@ _PATTERNS = tuple(_pattern(name) for name in _FORMATS)
 
 def _search(decoder: ColumnDecoder, pattern: _Pattern) -> Int64s:
     rare = pattern.stored[pattern.rare_at]
-    hits = np.flatnonzero(decoder.bytes[: decoder.size] == rare) - pattern.rare_at
+    parts = [
+        np.flatnonzero(decoder.bytes[start : min(start + _SEARCHED_BYTES, decoder.size)] == rare)
+        + (start - pattern.rare_at)
+        for start in range(0, decoder.size, _SEARCHED_BYTES)
+    ]
+    hits = np.concatenate(parts)
     hits = hits[hits >= 0]
     found: Int64s = hits[(decoder.words[hits] & pattern.mask) == pattern.word]
     return found

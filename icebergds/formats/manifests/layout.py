@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from functools import lru_cache
 from typing import Any
@@ -113,6 +113,20 @@ SHAPES = {
     CONTENT_OFFSET: Shape.NUMBER,
     CONTENT_SIZE_IN_BYTES: Shape.NUMBER,
 }
+CAN_BE_LEFT_OUT = frozenset(
+    {
+        FILE_PATH,
+        KEY_METADATA,
+        SPLIT_OFFSETS,
+        EQUALITY_IDS,
+        SORT_ORDER_ID,
+        REFERENCED_DATA_FILE,
+        CONTENT_OFFSET,
+        CONTENT_SIZE_IN_BYTES,
+    }
+)
+"""Fields that entries can be read without, by `without_fields`."""
+
 _REQUIRED = (STATUS, FILE_PATH, FILE_FORMAT, RECORD_COUNT, FILE_SIZE_IN_BYTES)
 
 
@@ -171,6 +185,19 @@ def manifest_layout(schema_json: str) -> ManifestLayout:
         is_flat=_is_flat(root),
         record_schema=record_schema(schema_json),
     )
+
+
+def without_fields(layout: ManifestLayout, left_out: frozenset[int]) -> ManifestLayout:
+    """The layout of the same manifests, whose entries are read without some fields.
+
+    Args:
+        left_out: ids among `CAN_BE_LEFT_OUT`.
+    """
+    leaves = (
+        replace(leaf, field_id=None) if leaf.field_id in left_out else leaf
+        for leaf in layout.leaves
+    )
+    return replace(layout, leaves=tuple(leaves))
 
 
 def name_of(field_id: int) -> str:

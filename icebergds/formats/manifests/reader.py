@@ -28,7 +28,7 @@ from icebergds.formats.manifests.inheritance import (
     numbers,
 )
 from icebergds.formats.manifests.java_fixed import with_fixed_as_bytes
-from icebergds.formats.manifests.layout import ManifestLayout, manifest_layout
+from icebergds.formats.manifests.layout import ManifestLayout, manifest_layout, without_fields
 from icebergds.formats.manifests.partitions import partition_columns
 from icebergds.formats.manifests.side_by_side import decoding
 from icebergds.formats.manifests.stored_columns import StatsIds, StoredColumns
@@ -69,6 +69,7 @@ def read_manifest_columns(
     *,
     history: Iterable[Schema] = (),
     stats_ids: frozenset[int] | None = None,
+    left_out: frozenset[int] = frozenset(),
     live_only: bool = True,
     few_entries: int = FEW_ENTRIES,
     wrong_counts: WrongCounts = WrongCounts.FAIL,
@@ -84,6 +85,7 @@ def read_manifest_columns(
         history: other schemas of the table.
         stats_ids: columns whose statistics are read; None for all, which also reads
             `DataFile.column_sizes`.
+        left_out: ids of fields among `layout.CAN_BE_LEFT_OUT` that are null in the result.
         live_only: leave out deleted files.
         few_entries: manifests with fewer entries are decoded one by one.
         wrong_counts: what to do if the manifest list says other numbers of files or rows.
@@ -98,14 +100,14 @@ def read_manifest_columns(
     data = io.read_bytes(manifest.manifest_path)
     with decoding(len(data)):
         opened = _Opened.of(data, io.max_block_bytes, manifest, specs or {}, schema, history)
-        layout = opened.layout
+        layout = without_fields(opened.layout, left_out)
         try:
             decoded = decode_entries(opened.container, layout, stats_ids, few_entries)
         except CorruptFileError:
             schema_json = with_fixed_as_bytes(opened.container.schema_json)
             if schema_json is None:
                 raise
-            layout = _layout(schema_json, opened.container.what)
+            layout = without_fields(_layout(schema_json, opened.container.what), left_out)
             decoded = decode_entries(opened.container, layout, stats_ids, few_entries)
         columns = _entry_columns(decoded, layout, manifest, opened.wanted, stats_ids, opened.what)
         return opened.checked(columns, live_only, wrong_counts)
@@ -292,7 +294,11 @@ def _entry_columns(
         data_sequence_number=data_numbers,
         file_sequence_number=file_numbers,
         content=content,
-        file_path=_text(required(ids.FILE_PATH), "file_path", what),
+        file_path=_text(
+            required(ids.FILE_PATH) if ids.FILE_PATH in fields else stored(ids.FILE_PATH),
+            "file_path",
+            what,
+        ),
         file_format=_formats(required(ids.FILE_FORMAT), what),
         partition=partition,
         record_count=record_count,

@@ -152,9 +152,17 @@ def task_plan(plan: MetadataTablePlan) -> MetadataTablePlan:
 
 
 def live_columns(
-    plan: MetadataTablePlan, manifest: ManifestFile, stats_ids: frozenset[int] | None
+    plan: MetadataTablePlan,
+    manifest: ManifestFile,
+    stats_ids: frozenset[int] | None,
+    used: frozenset[int] | None = None,
 ) -> EntryColumns:
-    """The entries of a manifest, without those of deleted files unless entries are shown."""
+    """The entries of a manifest, without those of deleted files unless entries are shown.
+
+    Args:
+        stats_ids: as for `read_manifest_columns`.
+        used: ids of the fields that are needed, of which others may be null; None for all.
+    """
     metadata = plan.state.metadata
     return read_manifest_columns(
         plan.state.io,
@@ -163,6 +171,7 @@ def live_columns(
         metadata.schema(),
         history=metadata.schema_history,
         stats_ids=stats_ids,
+        left_out=frozenset() if used is None else ids.CAN_BE_LEFT_OUT - used,
         live_only=not plan.kind.lists_entries,
         # Whoever looks at metadata may look for what is wrong with it.
         wrong_counts=WrongCounts.WARN,
@@ -176,14 +185,20 @@ def expecting(plan: MetadataTablePlan, manifests: Sequence[ManifestFile]) -> Met
 
 
 def entries_of_all(
-    plan: MetadataTablePlan, manifests: Sequence[ManifestFile]
+    plan: MetadataTablePlan,
+    manifests: Sequence[ManifestFile],
+    used: frozenset[int] | None = None,
 ) -> Iterator[EntryColumns]:
-    """The entries of manifests without statistics, read side by side, a few of them ahead."""
+    """The entries of manifests without statistics, read side by side, a few of them ahead.
+
+    Args:
+        used: as for `live_columns`.
+    """
     plan, readers = expecting(plan, manifests), manifest_decoders(manifests)
     with ThreadPoolExecutor(readers) as pool:
         for start in range(0, len(manifests), readers):
             some = manifests[start : start + readers]
-            yield from pool.map(lambda one: live_columns(plan, one, frozenset()), some)
+            yield from pool.map(lambda one: live_columns(plan, one, frozenset(), used), some)
 
 
 def _check(kind: MetadataTable, state: TableState, options: ReadOptions) -> None:

@@ -82,11 +82,11 @@ def read_metadata_task(plan: MetadataTablePlan, task: MetadataTask) -> Iterator[
 
 
 def _entries(plan: MetadataTablePlan, task: ReadManifests) -> Iterator[pa.RecordBatch]:
-    used = innermost_ids(plan.columns.fields) | field_ids(plan.row_filter)
+    used = frozenset(innermost_ids(plan.columns.fields) | field_ids(plan.row_filter))
     stats_ids = needed_statistics(used, plan.table.metrics)
     ahead = expecting(plan, task.manifests)
     for manifest in task.manifests:
-        columns = live_columns(ahead, manifest, stats_ids)
+        columns = live_columns(ahead, manifest, stats_ids, used)
         rows = entry_rows(columns, plan.table, plan.columns, plan.row_filter)
         for start in range(0, rows.num_rows, _ENTRIES_AT_A_TIME):
             yield rows.slice(start, _ENTRIES_AT_A_TIME)
@@ -97,8 +97,9 @@ def _added_up(plan: MetadataTablePlan, task: AddUpPartitions) -> list[Row]:
     totals = PartitionTotals(partition_type, plan.committed_ms)
     # Of parts, tasks already work side by side.
     ahead = expecting(plan, task.manifests) if plan.of_parts else plan
-    manifests = (live_columns(ahead, manifest, frozenset()) for manifest in task.manifests)
-    for columns in manifests if plan.of_parts else entries_of_all(plan, task.manifests):
+    none: frozenset[int] = frozenset()
+    manifests = (live_columns(ahead, manifest, none, none) for manifest in task.manifests)
+    for columns in manifests if plan.of_parts else entries_of_all(plan, task.manifests, none):
         totals.add(columns)
     return totals.parts(task.part) if plan.of_parts else totals.rows()
 
