@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from concurrent.futures import ThreadPoolExecutor
 
-WAITING_THREADS = 16
+WAITING_THREADS = 32
 
 
 def waiting_threads() -> ThreadPoolExecutor:
