@@ -1,11 +1,12 @@
-"""Makes DataFrames of Parquet files without asking their storage for them.
+"""Makes DataFrames of Parquet files that Spark need not look for.
 
-Spark would ask S3 three times for each, one after the other.
+Spark would ask S3 three times for each, one after the other; on local disks it takes 2 ms for each.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -38,46 +39,92 @@ def known_files(
     given = in_jvm(spark, "java.util.HashMap")()
     for name, value in options.items():
         given.put(name, value)
-    scala_options = in_jvm(spark, "org.apache.spark.api.python.PythonUtils.toScalaMap")(given)
-    path_of = in_jvm(spark, "org.apache.hadoop.fs.Path")
+    relation = _Relation(spark, session, schema, given)
+    paths = relation.paths(addresses)
+    relation.storage_of(paths[0]).getFileStatus(paths[0])
     status_of = in_jvm(spark, "org.apache.hadoop.fs.FileStatus")
     gateway: Any = spark.sparkContext._gateway
-    # Only a cache: Spark lists the files itself if it drops them, or is told to refresh.
-    cache = in_jvm(spark, f"{_SOURCES}.FileStatusCache.getOrCreate")(session)
-    paths = in_jvm(spark, "java.util.ArrayList")()
-    for address, size in zip(addresses, sizes, strict=True):
-        path = path_of(address)
-        paths.add(path)
+    listed = []
+    for path, size in zip(paths, sizes, strict=True):
         statuses = gateway.new_array(status_of, 1)
         statuses[0] = status_of(size, False, 1, _BLOCK_SIZE, 0, path)
-        cache.putLeafFiles(path, statuses)
-    first = paths.get(0)
-    conf = session.sessionState().newHadoopConfWithOptions(scala_options)
-    first.getFileSystem(conf).getFileStatus(first)
-    none = in_jvm(spark, "scala.Option.empty")()
-    index = in_jvm(spark, f"{_SOURCES}.InMemoryFileIndex")(
-        session,
-        in_jvm(spark, "org.apache.spark.api.python.PythonUtils.toSeq")(paths),
-        scala_options,
-        none,
-        cache,
-        none,
-        none,
-    )
-    if index.allFiles().size() != len(addresses):
-        # Those that the cache dropped, and that are not there any more.
-        return None
-    relation = in_jvm(spark, f"{_SOURCES}.HadoopFsRelation")(
-        index,
-        in_jvm(spark, "org.apache.spark.sql.types.StructType")(),
-        session.parseDataType(schema.json()),
-        none,
-        in_jvm(spark, f"{_SOURCES}.parquet.ParquetFileFormat")(),
-        scala_options,
-        session,
-    )
-    plan = session.baseRelationToDataFrame(relation).logicalPlan()
-    return DataFrame(plan_dataset(spark, spark._jsparkSession, plan), spark)
+        listed.append(statuses)
+    return relation.frame(paths, listed)
+
+
+def near_files(
+    spark: SparkSession, session: Any, schema: StructType, addresses: Sequence[str], options: Any
+) -> DataFrame | None:
+    """The rows of Parquet files on local disks, as `known_files`.
+
+    Args:
+        options: of the reader, a map of the JVM.
+    """
+    relation = _Relation(spark, session, schema, options)
+    paths = relation.paths(addresses)
+    storage = relation.storage_of(paths[0])
+    return relation.frame(paths, [storage.listStatus(path) for path in paths])
+
+
+@dataclass(frozen=True, slots=True)
+class _Relation:
+    """A relation of Parquet files; the attributes are those of `near_files`."""
+
+    spark: SparkSession
+    session: Any
+    schema: StructType
+    options: Any
+
+    def paths(self, addresses: Iterable[str]) -> list[Any]:
+        return list(map(in_jvm(self.spark, "org.apache.hadoop.fs.Path"), addresses))
+
+    def storage_of(self, path: Any) -> Any:
+        """The file system of Hadoop that has a path."""
+        conf = self.session.sessionState().newHadoopConfWithOptions(self._scala_options())
+        return path.getFileSystem(conf)
+
+    def frame(self, paths: Sequence[Any], listed: Sequence[Any]) -> DataFrame | None:
+        """The rows; None if the relation has not all of the files.
+
+        Args:
+            listed: an array of the JVM for each path, with the status of the file.
+        """
+        spark, options = self.spark, self._scala_options()
+        # Only a cache: Spark lists the files itself if it drops them, or is told to refresh.
+        cache = in_jvm(spark, f"{_SOURCES}.FileStatusCache.getOrCreate")(self.session)
+        roots = in_jvm(spark, "java.util.ArrayList")()
+        for path, statuses in zip(paths, listed, strict=True):
+            roots.add(path)
+            cache.putLeafFiles(path, statuses)
+        none = in_jvm(spark, "scala.Option.empty")()
+        index = in_jvm(spark, f"{_SOURCES}.InMemoryFileIndex")(
+            self.session,
+            in_jvm(spark, "org.apache.spark.api.python.PythonUtils.toSeq")(roots),
+            options,
+            none,
+            cache,
+            none,
+            none,
+        )
+        if index.allFiles().size() != len(paths):
+            # Those that the cache dropped, and that are not there any more.
+            return None
+        relation = in_jvm(spark, f"{_SOURCES}.HadoopFsRelation")(
+            index,
+            in_jvm(spark, "org.apache.spark.sql.types.StructType")(),
+            self.session.parseDataType(self.schema.json()),
+            none,
+            in_jvm(spark, f"{_SOURCES}.parquet.ParquetFileFormat")(),
+            options,
+            self.session,
+        )
+        plan = self.session.baseRelationToDataFrame(relation).logicalPlan()
+        return DataFrame(plan_dataset(spark, spark._jsparkSession, plan), spark)
+
+    def _scala_options(self) -> Any:
+        return in_jvm(self.spark, "org.apache.spark.api.python.PythonUtils.toScalaMap")(
+            self.options
+        )
 
 
 _BLOCK_SIZE = 128 << 20

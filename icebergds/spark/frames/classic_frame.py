@@ -221,6 +221,9 @@ class _Root:
             used: ids of the fields that are read; None for all.
         """
         rows = self.load.rows(self.spark, condition, used)
+        if shape is self.shape:
+            # One call of the JVM.
+            return shape._jdf.union(rows._jdf)
         sides = self._seq(_plan(self.shape), _plan(rows))
         union = in_jvm(self.spark, "org.apache.spark.sql.catalyst.plans.logical.Union")
         plan = self._on(union(sides, False, False), _plan(shape))
