@@ -48,14 +48,20 @@ def acknowledge() -> None:
     # A socket object of a file descriptor would get the default timeout, which makes it another.
     if sys.platform != "linux" or socket.getdefaulttimeout() is not None:
         return
-    for name in os.listdir("/proc/self/fd"):
-        # Not all are sockets, or of TCP, or still open.
-        with suppress(OSError):
-            connection = socket.socket(fileno=int(name))
-            try:
-                connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 1)
-            finally:
-                connection.detach()
+    # Not every system lets it see its files.
+    with suppress(OSError):
+        for name in os.listdir("/proc/self/fd"):
+            _acknowledge(int(name))
+
+
+def _acknowledge(descriptor: int) -> None:
+    # Not all are sockets, or of TCP, or still open.
+    with suppress(OSError):
+        connection = socket.socket(fileno=descriptor)
+        try:
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 1)
+        finally:
+            connection.detach()
 
 
 def _is_of_spark(finder: zipimporter) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from dataclasses import replace
 from decimal import Decimal
@@ -473,19 +474,29 @@ def _plan(df: DataFrame) -> str:
     return df._jdf.queryExecution().executedPlan().toString()
 
 
+@pytest.mark.parametrize("files", [40, 260])
 def test_a_scan_of_many_files_starts_no_job_to_list_them(
-    spark: SparkSession, tmp_path: Path
+    spark: SparkSession, tmp_path: Path, files: int
 ) -> None:
     builder = TableBuilder(tmp_path / "t", _AB)
-    builder.commit(*(builder.data_file([(i, "x")]) for i in range(40)))
+    builder.commit(*(builder.data_file([(i, "x")]) for i in range(files)))
     tracker = spark.sparkContext.statusTracker()
     spark.sparkContext.setJobGroup("listing", "")
     try:
         df = _frame(spark, builder)
-        assert len(df.inputFiles()) == 40
+        assert len(df.inputFiles()) == files
         assert list(tracker.getJobIdsForGroup("listing")) == []
     finally:
         spark.sparkContext.setLocalProperty("spark.jobGroup.id", None)
+
+
+def test_spark_knows_when_files_were_last_modified(spark: SparkSession, tmp_path: Path) -> None:
+    builder = TableBuilder(tmp_path / "t", _AB)
+    file = builder.data_file([(1, "x")])
+    builder.commit(file)
+    os.utime(file.file_path, (1_700_000_000, 1_700_000_000))
+    found = _frame(spark, builder).select(f.unix_seconds("_metadata.file_modification_time"))
+    assert found.first() == (1_700_000_000,)
 
 
 def test_spark_sees_that_a_scan_of_few_columns_is_small(

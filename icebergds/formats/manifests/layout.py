@@ -193,6 +193,8 @@ def without_fields(layout: ManifestLayout, left_out: frozenset[int]) -> Manifest
     Args:
         left_out: ids among `CAN_BE_LEFT_OUT`.
     """
+    if not left_out:
+        return layout
     leaves = (
         replace(leaf, field_id=None) if leaf.field_id in left_out else leaf
         for leaf in layout.leaves
