@@ -16,11 +16,9 @@ from race_writers import (
     id_of,
     race,
     replace_day,
-    shape,
-    transact,
 )
 
-from icebergds.testing.api_tables import catalog_in, create_table, ids_of, open_table, rows
+from icebergds.testing.api_tables import catalog_in, create_table, ids_of, open_table
 from icebergds.testing.contents import history, metadata_files, unused_files
 
 _WRITERS, _COMMITS = (8, 50) if IS_NIGHTLY else (4, 12)
@@ -80,24 +78,4 @@ def test_commits_of_all_kinds_go_together(tmp_path: Path) -> None:
     assert work[: len(forked)] == main[: len(forked)]
     assert len(work) == len(forked) + 2 * commits
     assert main[-1].summary["total-records"] == str(len(of_main))
-    assert unused_files(table) == set()
-
-
-def test_no_update_and_no_transaction_of_many_processes_is_lost(catalog: dict[str, str]) -> None:
-    create_table(catalog, **PATIENT).append(rows(90_000))
-    commits = scaled(16)
-    race([shape, shape, transact, transact], commits, catalog)
-    table = open_table(catalog)
-    written = [id_of(w, n) for w in (2, 3) for n in range(2 * commits)]
-    assert ids_of(table) == [*written, 90_000]
-    shaped = {f"u{w}_{n}" for w in (0, 1) for n in range(commits)}
-    tagged = {f"t{w}_{n}" for w in (2, 3) for n in range(commits)}
-    assert shaped <= {field.name for field in table.schema().fields}
-    assert shaped <= set(table.properties)
-    assert set(table.refs()) == {"main"} | shaped | tagged
-    for name in tagged:
-        last = id_of(int(name[1]), 2 * int(name[3:]) + 1)
-        assert {last - 1, last} <= set(ids_of(table, tag=name))
-    ids = [field.field_id for field in table.schema().fields]
-    assert len(set(ids)) == len(ids) == table.metadata.last_column_id
     assert unused_files(table) == set()
