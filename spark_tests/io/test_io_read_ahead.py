@@ -38,7 +38,7 @@ def test_several_are_opened_at_a_time() -> None:
 
 def test_only_a_few_are_opened_before_they_are_taken() -> None:
     opened: list[str] = []
-    ahead = ReadAhead([opening(str(number), opened) for number in range(100)])
+    ahead = ReadAhead([opening(str(number), opened) for number in range(100)], most=16)
     assert ahead.take("3") == "3"
     assert len(opened) <= 20
 
