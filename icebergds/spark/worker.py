@@ -9,7 +9,7 @@ import sys
 from contextlib import suppress
 from zipimport import zipimporter
 
-_settled = 0
+_times_settled = 0
 
 
 def settle_worker() -> None:
@@ -18,11 +18,11 @@ def settle_worker() -> None:
     PySpark collects garbage after each task; freezing what is imported so far makes that fast.
     To be called before a task reads its rows.
     """
-    global _settled
+    global _times_settled
     # The first task imports what it needs, after which PySpark has collected garbage.
-    if _settled < 2:
+    if _times_settled < 2:
         gc.freeze()
-        _settled += 1
+        _times_settled += 1
     spare_archives()
     acknowledge()
 
@@ -45,7 +45,7 @@ def acknowledge() -> None:
     acknowledged (Nagle's algorithm). The kernel would wait 40 ms for an answer to send along, but a
     task answers nothing before it has all parts.
     """
-    # A socket object of a file descriptor would get the default timeout, which makes it another.
+    # With a default timeout, a socket object makes the connection non-blocking for all.
     if sys.platform != "linux" or socket.getdefaulttimeout() is not None:
         return
     # Not every system lets it see its files.

@@ -39,8 +39,8 @@ from icebergds.formats.manifests.stored_columns import (
 
 # Fewer entries than this are faster to decode one by one.
 FEW_ENTRIES = 32
-# Blocks are decoded together up to this size: each step has a cost, and larger arrays, which leave
-# the caches of the CPU, are slower.
+# Blocks are decoded together up to this size. Arrays of smaller chunks are new memory in each step,
+# those of larger ones leave the CPU's caches.
 _CHUNK_BYTES = 6 << 20
 # A mask of more bytes would be new memory each time.
 _SEARCHED_BYTES = 128 << 10

@@ -97,9 +97,9 @@ def _added_up(plan: MetadataTablePlan, task: AddUpPartitions) -> list[Row]:
     totals = PartitionTotals(partition_type, plan.committed_ms)
     # Of parts, tasks already work side by side.
     ahead = expecting(plan, task.manifests) if plan.of_parts else plan
-    none: frozenset[int] = frozenset()
-    manifests = (live_columns(ahead, manifest, none, none) for manifest in task.manifests)
-    for columns in manifests if plan.of_parts else entries_of_all(plan, task.manifests, none):
+    no_ids: frozenset[int] = frozenset()
+    manifests = (live_columns(ahead, manifest, no_ids, no_ids) for manifest in task.manifests)
+    for columns in manifests if plan.of_parts else entries_of_all(plan, task.manifests, no_ids):
         totals.add(columns)
     return totals.parts(task.part) if plan.of_parts else totals.rows()
 
