@@ -93,12 +93,14 @@ def planned_frame(
     condition: Expr = TRUE,
     *,
     may_add_up: bool = True,
+    may_be_joined: bool = True,
 ) -> DataFrame:
     """A metadata table that is planned now, of the metadata file and a snapshot's manifest list.
 
     Args:
         condition: bound to the metadata table's schema; at least the rows that meet it are read.
         may_add_up: whether tasks may add up the rows of `partitions`, whose types are Spark's own.
+        may_be_joined: whether Spark needs to know about how many rows there are.
 
     Raises:
         MissingFileError, CorruptFileError: metadata is missing or damaged.
@@ -108,7 +110,7 @@ def planned_frame(
     is_of_files = plan.kind.lists_files or plan.kind.lists_entries
     files = files_of_snapshot(plan, options) if plan.kind.is_of_snapshot else 0
     if plan.kind is not MetadataTable.PARTITIONS:
-        rows = files if is_of_files else 0
+        rows = files if is_of_files and may_be_joined else 0
         return _tasks_frame(spark, plan, _tasks(spark, plan, options, condition), rows)
     if files <= _FILES_OF_ONE_TASK or not may_add_up or not filters_parts(plan):
         return _tasks_frame(spark, plan, _tasks(spark, plan, options, condition), 0)
@@ -153,15 +155,17 @@ def _tasks_frame(
     """The rows of tasks, each of them read by a task of Spark.
 
     Args:
-        rows: about how many there are, from which Spark estimates their size.
+        rows: about how many there are, from which Spark estimates their size; 0 if it need not.
     """
     each = max(rows // max(len(tasks), 1), 1)
     numbers = spark.range(0, each * len(tasks), 1, max(len(tasks), 1))
     packed = tuple(zlib.compress(pickle.dumps(task), level=1) for task in tasks)
     reading = _Reading(zlib.compress(pickle.dumps(task_plan(plan)), level=1), packed, each)
     schema = spark_schema(plan.columns)
-    # Spark takes a filter's output to be as large as its input.
-    return numbers.where(f"id % {each} = 0").mapInArrow(reading, schema)
+    if each > 1:
+        # Spark takes a filter's output to be as large as its input.
+        numbers = numbers.where(f"id % {each} = 0")
+    return numbers.mapInArrow(reading, schema)
 
 
 @dataclass(frozen=True, slots=True)

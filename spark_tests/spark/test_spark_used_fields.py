@@ -140,9 +140,9 @@ def read(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     seen: list[list[str]] = []
     plan = metadata_load.planned_frame
 
-    def planned(spark: SparkSession, of: Any, *more: Any) -> DataFrame:
+    def planned(spark: SparkSession, of: Any, *more: Any, **named: Any) -> DataFrame:
         seen.append([_shown(field) for field in of.columns.fields])
-        return plan(spark, of, *more)
+        return plan(spark, of, *more, **named)
 
     monkeypatch.setattr(metadata_load, "planned_frame", planned)
     return seen

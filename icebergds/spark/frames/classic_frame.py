@@ -23,6 +23,7 @@ from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 from pyspark.sql.group import GroupedData
 from pyspark.sql.types import StructType
 
+from icebergds.expr.names import in_backticks
 from icebergds.expr.nodes import TRUE, Expr, and_
 from icebergds.spark.frames.classic_conditions import converted
 from icebergds.spark.frames.groups import NarrowGroups
@@ -224,7 +225,10 @@ class _Root:
         if shape is self.shape:
             # One call of the JVM.
             return shape._jdf.union(rows._jdf)
-        sides = self._seq(_plan(self.shape), _plan(rows))
+        empty = self.shape
+        if used is not None:
+            empty = empty.selectExpr(*(in_backticks((name,)) for name in rows.columns))
+        sides = self._seq(_plan(empty), _plan(rows))
         union = in_jvm(self.spark, "org.apache.spark.sql.catalyst.plans.logical.Union")
         plan = self._on(union(sides, False, False), _plan(shape))
         return plan_dataset(self.spark, self.spark._jsparkSession, plan)

@@ -82,15 +82,17 @@ class MetadataLoad:
 
         Args:
             condition: bound to the metadata table's schema.
-            used: ids of the fields that are read; None for all.
+            used: ids of the fields that are read, the columns being those that have them; None for
+                all.
 
         Raises:
             MissingFileError, CorruptFileError: metadata is missing or damaged.
         """
         whole = self.plan.columns
         read = whole if used is None else narrowed(whole, used)
-        frame = planned_frame(spark, replace(self.plan, columns=read), self.options, condition)
-        return padded(frame, read, whole, self.schema)
+        plan = replace(self.plan, columns=read)
+        frame = planned_frame(spark, plan, self.options, condition, may_be_joined=used is None)
+        return padded(frame, whole, read, self.schema)
 
     def count(self, spark: SparkSession) -> int | None:
         """None: its rows are counted."""

@@ -76,7 +76,8 @@ class TableLoad:
 
         Args:
             condition: bound to the table's schema.
-            used: ids of the fields that are read, if it `narrows`; None for all.
+            used: ids of the fields that are read, the columns being those that have them, if it
+                `narrows`; None for all.
 
         Raises:
             MissingFileError, CorruptFileError: metadata is missing or damaged.
@@ -91,7 +92,7 @@ class TableLoad:
         )
         # They come beneath a relation that has the names.
         rows = scan_dataframe(spark, scan, by_position=read == whole)
-        return padded(rows, read, whole, self.schema)
+        return padded(rows, whole, read, self.schema)
 
     def count(self, spark: SparkSession) -> int | None:
         """The number of rows, from metadata as far as it tells; None for changes.

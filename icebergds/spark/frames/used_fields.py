@@ -57,20 +57,25 @@ def narrowed(schema: Schema, used: frozenset[int]) -> Schema:
     return schema.select(used)
 
 
-def padded(frame: DataFrame, read: Schema, whole: Schema, schema: SparkStruct) -> DataFrame:
-    """A frame with all columns, those among them that are not read must not be evaluated.
+def padded(frame: DataFrame, whole: Schema, read: Schema, schema: SparkStruct) -> DataFrame:
+    """A frame with all fields of the structs that it has a part of, which must not be evaluated.
 
     Args:
         read: the columns of the frame, in its order.
-        schema: of the result, whose fields are those of `whole`.
+        schema: of the frame if it had all fields, those of `whole`.
     """
-    if read == whole:
+    whole_fields = {field.field_id: field for field in whole.fields}
+    if all(field == whole_fields[field.field_id] for field in read.fields):
         return frame
-    have = {field.field_id: field for field in read.fields}
-    columns = []
-    for field, shown in zip(whole.fields, schema.fields, strict=True):
-        text = _text(field, have.get(field.field_id), (), shown.dataType)
-        columns.append(f"{text} AS {in_backticks((field.name,))}")
+    types = {
+        field.field_id: shown.dataType
+        for field, shown in zip(whole.fields, schema.fields, strict=True)
+    }
+    columns = (
+        f"{_text(whole_fields[field.field_id], field, (), types[field.field_id])}"
+        f" AS {in_backticks((field.name,))}"
+        for field in read.fields
+    )
     # As text, because each Column is many calls of the JVM.
     return frame.selectExpr(*columns)
 
