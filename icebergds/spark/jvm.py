@@ -37,6 +37,55 @@ def plan_dataset(spark: SparkSession, session: Any, plan: Any) -> Any:
     return in_jvm(spark, "org.apache.spark.sql.classic.Dataset.ofRows")(session, plan)
 
 
+def resolved_dataset(spark: SparkSession, session: Any, leaf: Any) -> Any:
+    """A `Dataset` of a relation, which Spark need not analyze.
+
+    Args:
+        session: of the JVM, which will run it.
+    """
+    leaf.setAnalyzed()
+    return plan_dataset(spark, session, leaf)
+
+
+def new_attributes(spark: SparkSession, schema: Any) -> Any:
+    """Attributes of Catalyst for the fields of a schema, both of the JVM.
+
+    Args:
+        spark: a classic session.
+    """
+    name = "org.apache.spark.sql.catalyst.types.DataTypeUtils.toAttributes"
+    return in_jvm(spark, name)(schema)
+
+
+def relation_plan(spark: SparkSession, relation: Any, attributes: Any) -> Any:
+    """A logical plan that returns the columns of a `BaseRelation` as attributes.
+
+    Args:
+        spark: a classic session.
+        attributes: they have the names of the columns.
+    """
+    none = in_jvm(spark, "scala.Option.empty")()
+    plan = in_jvm(spark, "org.apache.spark.sql.execution.datasources.LogicalRelation")
+    return plan(relation, attributes, none, False, none)
+
+
+def relation_with_attributes(spark: SparkSession, plan: Any, other: Any) -> Any:
+    """A plan that is one relation, with the attributes of another plan, all of them nullable.
+
+    Args:
+        spark: a classic session.
+
+    Returns:
+        None if the plan is anything else, or its columns have other names or types.
+    """
+    if plan.getClass().getSimpleName() != "LogicalRelation":
+        return None
+    is_same = in_jvm(spark, "org.apache.spark.sql.types.DataType.equalsIgnoreNullability")
+    if not is_same(plan.schema(), other.schema()):
+        return None
+    return relation_plan(spark, plan.relation(), other.output())
+
+
 def is_broadcast(spark: SparkSession, frame: DataFrame) -> bool:
     """Whether Spark would send a frame to all executors to join it, by its estimate of the size.
 

@@ -12,7 +12,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
-from icebergds.spark.jvm import in_jvm, plan_dataset
+from icebergds.spark.jvm import in_jvm, new_attributes, relation_plan, resolved_dataset
 
 _SOURCES = "org.apache.spark.sql.execution.datasources"
 
@@ -109,17 +109,18 @@ class _Relation:
         if index.allFiles().size() != len(paths):
             # Those that the cache dropped, and that are not there any more.
             return None
+        schema = self.session.parseDataType(self.schema.json())
         relation = in_jvm(spark, f"{_SOURCES}.HadoopFsRelation")(
             index,
             in_jvm(spark, "org.apache.spark.sql.types.StructType")(),
-            self.session.parseDataType(self.schema.json()),
+            schema,
             none,
             in_jvm(spark, f"{_SOURCES}.parquet.ParquetFileFormat")(),
             options,
             self.session,
         )
-        plan = self.session.baseRelationToDataFrame(relation).logicalPlan()
-        return DataFrame(plan_dataset(spark, spark._jsparkSession, plan), spark)
+        plan = relation_plan(spark, relation, new_attributes(spark, schema))
+        return DataFrame(resolved_dataset(spark, spark._jsparkSession, plan), spark)
 
     def _scala_options(self) -> Any:
         return in_jvm(self.spark, "org.apache.spark.api.python.PythonUtils.toScalaMap")(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -69,20 +69,31 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> Table:
     return created(tmp_path_factory.mktemp("frames"))
 
 
+@pytest.fixture(scope="module")
+def plain_table(tmp_path_factory: pytest.TempPathFactory) -> Table:
+    """The table without the columns that Spark reads through expressions."""
+    return created(tmp_path_factory.mktemp("frames"), ["id", "i", "s"])
+
+
+@pytest.fixture(params=["table", "plain_table"])
+def either_table(request: pytest.FixtureRequest) -> Table:
+    return request.getfixturevalue(request.param)
+
+
 @pytest.fixture
 def own_table(tmp_path: Path) -> Table:
     """A table that a test may change: see `created`."""
     return created(tmp_path)
 
 
-def created(directory: Path) -> Table:
+def created(directory: Path, names: Sequence[str] = _SCHEMA.names) -> Table:
     """Rows 0 to 4, each in a file of its own, and a file of which all but `id` is null."""
     catalog = load_catalog("lake", warehouse=str(directory / "lake"))
     catalog.create_namespace("db")
-    table = catalog.create_table("db.t", _SCHEMA)
-    for number in range(5):
-        table.append(pa.Table.from_pylist([row(number)], _SCHEMA))
-    table.append(pa.Table.from_pylist([{"id": 5}], _SCHEMA))
+    schema = pa.schema([_SCHEMA.field(name) for name in names])
+    table = catalog.create_table("db.t", schema)
+    for values in (*map(row, range(5)), {"id": 5}):
+        table.append(pa.Table.from_pylist([values], schema))
     return table
 
 
@@ -185,9 +196,9 @@ def test_new_columns_are_not_taken_for_those_of_the_table(
 
 
 def test_columns_of_earlier_frames_are_those_of_later_ones(
-    front: SparkSession, table: Table
+    front: SparkSession, either_table: Table
 ) -> None:
-    df = load(front, table)
+    df = load(front, either_table)
     narrow = df.where(df["i"] >= 2).select(df["id"], df.s)
     keys = front.range(6).withColumnRenamed("id", "key")
     joined = keys.join(narrow, keys["key"] == df["id"], "left")
@@ -195,10 +206,30 @@ def test_columns_of_earlier_frames_are_those_of_later_ones(
     assert len(narrow.inputFiles()) == 3
 
 
-def test_a_column_that_two_frames_have_is_ambiguous_as_ever(
-    front: SparkSession, table: Table
+def test_columns_of_a_view_are_those_of_the_load(front: SparkSession, either_table: Table) -> None:
+    df = load(front, either_table)
+    df.createOrReplaceTempView("loaded")
+    viewed = front.table("loaded")
+    assert ids(viewed.where(df["i"] > 2)) == [3, 4]
+    assert ids(viewed.select(df["id"], "s").where(df["i"] > 3)) == [4]
+    front.catalog.dropTempView("loaded")
+
+
+def test_files_that_spark_reads_as_they_are_are_one_relation(
+    front: SparkSession, plain_table: Table
 ) -> None:
-    df = load(front, table)
+    df = load(front, plain_table).where("i > 2")
+    optimized: Any = df._jdf.queryExecution().optimizedPlan()
+    leaves = optimized.collectLeaves()
+    assert [leaves.apply(i).nodeName() for i in range(leaves.size())] == ["LogicalRelation"]
+    assert "Union" not in df._jdf.queryExecution().logical().toString()
+    assert ids(df) == [3, 4]
+
+
+def test_a_column_that_two_frames_have_is_ambiguous_as_ever(
+    front: SparkSession, either_table: Table
+) -> None:
+    df = load(front, either_table)
     narrow = df.where("i > 2")
     with pytest.raises(AnalysisException, match="ambiguous"):
         df.join(narrow, df["id"] < narrow["id"]).collect()
@@ -207,10 +238,10 @@ def test_a_column_that_two_frames_have_is_ambiguous_as_ever(
 
 @pytest.mark.parametrize("inner", [["id"], ["id", "i"]])
 def test_sub_queries_name_columns_of_the_query_around_them(
-    front: SparkSession, table: Table, inner: list[str]
+    front: SparkSession, either_table: Table, inner: list[str]
 ) -> None:
     keys = front.range(1, 7).withColumnRenamed("id", "key")
-    equal = load(front, table).where(f.col("id") == f.col("key").outer()).select(*inner)
+    equal = load(front, either_table).where(f.col("id") == f.col("key").outer()).select(*inner)
     assert sorted(r.key for r in keys.where(equal.exists()).collect()) == [1, 2, 3, 4, 5]
     known = equal.where("id > 3")
     assert sorted(r.key for r in keys.where(known.exists()).collect()) == [4, 5]

@@ -30,7 +30,13 @@ from icebergds.spark.frames.groups import NarrowGroups
 from icebergds.spark.frames.metadata_load import MetadataLoad
 from icebergds.spark.frames.table_load import TableLoad
 from icebergds.spark.frames.used_fields import evaluates_unread, used_fields
-from icebergds.spark.jvm import in_jvm, plan_dataset
+from icebergds.spark.jvm import (
+    in_jvm,
+    new_attributes,
+    plan_dataset,
+    relation_with_attributes,
+    resolved_dataset,
+)
 from icebergds.spec.types import NestedField
 
 
@@ -199,10 +205,11 @@ class _Root:
     @cached_property
     def shape(self) -> DataFrame:
         """An empty relation with the columns of the load."""
-        session: Any = self.spark._jsparkSession
-        schema = session.parseDataType(self.load.schema.json())
-        nothing = in_jvm(self.spark, "java.util.ArrayList")()
-        return DataFrame(session.createDataFrame(nothing, schema), self.spark)
+        spark, session = self.spark, self.spark._jsparkSession
+        attributes = new_attributes(spark, session.parseDataType(self.load.schema.json()))
+        local = in_jvm(spark, "org.apache.spark.sql.catalyst.plans.logical.LocalRelation")
+        plan = local(attributes, self._seq(), False, in_jvm(spark, "scala.Option.empty")())
+        return DataFrame(resolved_dataset(spark, session, plan), spark)
 
     def condition_of(self, filtered: DataFrame) -> Expr:
         """What the topmost filter of a shape says of the columns of the table."""
@@ -222,15 +229,15 @@ class _Root:
             used: ids of the fields that are read; None for all.
         """
         rows = self.load.rows(self.spark, condition, used)
-        if shape is self.shape:
-            # One call of the JVM.
-            return shape._jdf.union(rows._jdf)
-        empty = self.shape
-        if used is not None:
-            empty = empty.selectExpr(*(in_backticks((name,)) for name in rows.columns))
-        sides = self._seq(_plan(empty), _plan(rows))
-        union = in_jvm(self.spark, "org.apache.spark.sql.catalyst.plans.logical.Union")
-        plan = self._on(union(sides, False, False), _plan(shape))
+        leaf = relation_with_attributes(self.spark, _plan(rows), _plan(self.shape))
+        if leaf is None:
+            empty = self.shape
+            if used is not None:
+                empty = empty.selectExpr(*(in_backticks((name,)) for name in rows.columns))
+            sides = self._seq(_plan(empty), _plan(rows))
+            union = in_jvm(self.spark, "org.apache.spark.sql.catalyst.plans.logical.Union")
+            leaf = union(sides, False, False)
+        plan = self._on(leaf, _plan(shape))
         return plan_dataset(self.spark, self.spark._jsparkSession, plan)
 
     def with_used_rows(self, shape: DataFrame, condition: Expr) -> Any:
@@ -241,12 +248,12 @@ class _Root:
             return rows
         return self.with_rows(shape, condition)
 
-    def _on(self, union: Any, plan: Any) -> Any:
-        """A plan with a union in the place of its leaf."""
+    def _on(self, leaf: Any, plan: Any) -> Any:
+        """A plan with another leaf."""
         children = plan.children()
         if children.isEmpty():
-            return union
-        return plan.withNewChildren(self._seq(self._on(union, children.head())))
+            return leaf
+        return plan.withNewChildren(self._seq(self._on(leaf, children.head())))
 
     @cached_property
     def _columns(self) -> Mapping[int, NestedField]:
