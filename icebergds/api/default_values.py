@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from icebergds.errors import InvalidOptionError
-from icebergds.expr.literals import round_literal, to_single
+from icebergds.expr.literals import nearest_single, round_literal
 from icebergds.spec.types import FLOAT, IcebergType, TypeId, is_scalar
 
 
@@ -35,12 +35,14 @@ def default_value(column: str, field_type: IcebergType, value: Any) -> Any:
         rounded = round_literal(field_type, value, "UTC")
     except ValueError as error:
         raise InvalidOptionError(f"{shown}: {error}") from None
+    if field_type == FLOAT and not isinstance(value, int) and math.isfinite(float(value)):
+        # Few fractions are exact in single precision: the nearest one is meant.
+        nearest = nearest_single(float(value))
+        if nearest is not None:
+            return nearest
     bounds = (rounded.floor, rounded.ceiling)
     if any(isinstance(bound, float) and not math.isfinite(bound) for bound in bounds):
         raise InvalidOptionError(f"{shown}: expected a finite number, as JSON has no others")
     if rounded.is_exact:
         return rounded.floor
-    # Few fractions are exact in single precision: the nearest one is meant.
-    if field_type == FLOAT and not isinstance(value, int):
-        return to_single(float(value))
     raise InvalidOptionError(f"{shown} is not a value of the type")

@@ -22,7 +22,13 @@ from icebergds.spec.evolution.spec_edits import SpecDraft
 from icebergds.spec.partition import PartitionSpec
 from icebergds.spec.schema import Schema
 from icebergds.spec.sort import NullOrder, SortDirection, SortField, SortOrder
-from icebergds.spec.transforms import Transform, UnknownTransform, parse_transform
+from icebergds.spec.transforms import (
+    MAX_WIDTH,
+    Transform,
+    UnknownTransform,
+    parse_transform,
+    width_of,
+)
 
 if TYPE_CHECKING:
     from icebergds.api.table import Table
@@ -263,13 +269,20 @@ def _text(name: str, given: Any) -> str:
 
 def _transform(given: Any) -> Transform | None:
     """A transform, given as ours, as the specification's text or as PyIceberg's; None if none."""
-    if given is None or isinstance(given, Transform):
-        return given
-    parsed = parse_transform(str(given).strip().lower())
-    if isinstance(parsed, UnknownTransform):
+    if given is None:
+        return None
+    if isinstance(given, Transform):
+        parsed: Transform = given
+    else:
+        parsed = parse_transform(str(given).strip().lower())
+        if isinstance(parsed, UnknownTransform):
+            raise InvalidOptionError(
+                f"transform = {given!r}: expected identity, year, month, day, hour, void, "
+                "bucket[n], truncate[width], or a transform of icebergds.types"
+            )
+    if not 1 <= width_of(parsed) <= MAX_WIDTH:
         raise InvalidOptionError(
-            f"transform = {given!r}: expected identity, year, month, day, hour, void, bucket[n], "
-            "truncate[width], or a transform of icebergds.types"
+            f"transform = {given!r}: expected a number from 1 to {MAX_WIDTH}, such as bucket[16]"
         )
     return parsed
 

@@ -18,7 +18,6 @@ from icebergds.operations.options.arguments import flag_argument, text_argument
 from icebergds.operations.outcomes import nothing_committed
 from icebergds.spec.evolution import schema_edits
 from icebergds.spec.evolution.schema_edits import Path, SchemaDraft
-from icebergds.spec.evolution.union_by_name import merge_schema
 from icebergds.spec.schema import Schema
 from icebergds.spec.types import IcebergType, NestedField
 
@@ -199,7 +198,7 @@ class UpdateSchema:
         Raises:
             InvalidDataError: two types do not fit each other.
         """
-        return self._edit(partial(_union, incoming=schema_argument(new_schema)))
+        return self._edit(partial(schema_edits.union_by_name, incoming=schema_argument(new_schema)))
 
     def set_identifier_fields(self, *fields: ColumnPath) -> Self:
         """Sets the columns that identify a row, the keys of `upsert`; none removes them.
@@ -256,13 +255,6 @@ class UpdateSchema:
             return None
         schema_edits.check_default(self._draft, path, column, value)
         return default_value(".".join(path), column.field_type, value)
-
-
-def _union(draft: SchemaDraft, *, incoming: Schema) -> SchemaDraft:
-    schema, last = merge_schema(
-        draft.schema, incoming, draft.last_column_id, case_sensitive=draft.case_sensitive
-    )
-    return replace(draft, schema=schema, last_column_id=last)
 
 
 def _path(given: Any) -> Path:

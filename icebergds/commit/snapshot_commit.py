@@ -72,33 +72,59 @@ def commit_snapshot(
         CommitStateUnknownError: whether the commit succeeded is not known.
         InvalidDataError, InvalidOptionError, InvalidFilterError: the action does not fit the table.
     """
-    options = options or CommitOptions()
-    attempts = _Attempts(action, options)
-    try:
-        if isinstance(operations, StagedOperations):
-            state = operations.stage(
-                attempts.produce,
-                depends_on_rows=depends_on_rows(action),
-                settle=attempts.settle,
-            )
-        else:
-            state = commit_change(operations, attempts.produce, attempts.is_in, base)
-    except CommitStateUnknownError:
-        raise
-    except Exception:
-        if attempts.work is not None:
-            attempts.work.delete_all()
-        raise
+    attempts = SnapshotAttempts(action, options or CommitOptions())
+    state = commit_attempts(operations, attempts, base, depends_on_rows=depends_on_rows(action))
     assert attempts.work is not None
     assert attempts.snapshot is not None
     found = state.metadata.snapshot_by_id(attempts.work.snapshot_id)
-    if not isinstance(operations, StagedOperations):
-        attempts.settle(state)
     return Committed(state, found or attempts.snapshot, attempts.manifests)
 
 
-class _Attempts:
-    """The attempts of one commit, which share a workspace."""
+class Attempts(Protocol):
+    """The attempts of one commit."""
+
+    def produce(self, state: TableState) -> Change:
+        """The change that the next attempt commits; what it raises ends the commit."""
+        ...
+
+    def is_in(self, state: TableState) -> bool:
+        """Whether the table has the change."""
+        ...
+
+    def settle(self, state: TableState | None) -> None:
+        """Deletes files that are not used, given the table after the commit; None: it failed."""
+        ...
+
+
+def commit_attempts(
+    operations: TableOperations,
+    attempts: Attempts,
+    base: TableState | None,
+    *,
+    depends_on_rows: bool,
+) -> TableState:
+    """Commits what attempts produce, or stages it; errors are those of `commit_snapshot`.
+
+    Args:
+        depends_on_rows: whether it is computed from rows of the table.
+    """
+    try:
+        if isinstance(operations, StagedOperations):
+            return operations.stage(
+                attempts.produce, depends_on_rows=depends_on_rows, settle=attempts.settle
+            )
+        state = commit_change(operations, attempts.produce, attempts.is_in, base)
+    except CommitStateUnknownError:
+        raise
+    except Exception:
+        attempts.settle(None)
+        raise
+    attempts.settle(state)
+    return state
+
+
+class SnapshotAttempts:
+    """The attempts to commit an action, which share a workspace."""
 
     def __init__(self, action: Action, options: CommitOptions) -> None:
         self._action = action
@@ -126,7 +152,8 @@ class _Attempts:
 
     def settle(self, state: TableState | None) -> None:
         """Deletes files that are not used, given the table after the commit; None: it failed."""
-        assert self.work is not None
+        if self.work is None:
+            return
         if state is None:
             self.work.delete_all()
             return

@@ -153,6 +153,15 @@ def parse_time_zone(name: str) -> tzinfo:
         raise ValueError(f"time zone {name!r} is unknown") from error
 
 
+def nearest_single(number: float) -> float | None:
+    """The single-precision value nearest to a finite number; None if it overflows."""
+    try:
+        rounded: float = struct.unpack("<f", struct.pack("<f", number))[0]
+    except OverflowError:
+        return None
+    return rounded
+
+
 def to_single(number: float) -> float:
     """The single-precision value nearest to a number; the greatest or least if it overflows."""
     return _nearest(number, single=True)

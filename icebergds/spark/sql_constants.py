@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from uuid import UUID
 
 from icebergds.formats.arrow.types import repeat
 from icebergds.spark.types import spark_type
@@ -14,13 +15,20 @@ def constant_text(field_type: ScalarType, value: Any) -> str:
     """The SQL text of a value.
 
     Args:
-        field_type: one that Spark has, too, but not binary.
+        field_type: of the column; Spark's may be another one, such as text for a uuid.
         value: as in memory (`spec.values`), not null.
     """
     wanted = spark_type(field_type).simpleString()
     match field_type.type_id:
         case TypeId.STRING:
             return f"CAST(X'{value.encode().hex()}' AS STRING)"
+        case TypeId.BINARY | TypeId.FIXED:
+            return f"X'{value.hex()}'"
+        case TypeId.UUID:
+            text = str(UUID(bytes=value))
+        case TypeId.TIME | TypeId.TIMESTAMP_NS | TypeId.TIMESTAMPTZ_NS:
+            # Spark has them as integers.
+            text = str(value)
         case TypeId.DATE:
             text = dates.format_date(value)
         case TypeId.TIMESTAMP:

@@ -130,6 +130,9 @@ Transform = (
     | UnknownTransform
 )
 
+MAX_WIDTH = 2**31 - 1
+"""The greatest width or number of buckets that other engines can read, too."""
+
 KNOWN_TRANSFORMS = "identity, bucket[N], truncate[W], year, month, day, hour or void"
 """The transforms of the spec, as messages list them."""
 
@@ -145,6 +148,15 @@ def parse_transform(text: str) -> Transform:
         return UnknownTransform(text)
     width = int(match[2])
     return BucketTransform(width) if match[1] == "bucket" else TruncateTransform(width)
+
+
+def width_of(transform: Transform) -> int:
+    """The number of buckets, or the width; 1 for other transforms."""
+    match transform:
+        case BucketTransform(num_buckets=width) | TruncateTransform(width=width):
+            return width
+        case _:
+            return 1
 
 
 def can_transform(transform: Transform, source_type: IcebergType) -> bool:

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -29,7 +30,7 @@ from icebergds.errors import (
 from icebergds.formats.arrow.types import schema_to_arrow
 from icebergds.spec.json.name_mapping import NAME_MAPPING_PROPERTY
 from icebergds.spec.schema import Schema
-from icebergds.spec.types import DATE, DOUBLE, INT, LONG, STRING, TIMESTAMP
+from icebergds.spec.types import DATE, DOUBLE, FLOAT, INT, LONG, STRING, TIMESTAMP
 from icebergds.testing.api_tables import DAYS, ids_of, new_table, rows
 from icebergds.testing.schemas import optional, required
 
@@ -173,6 +174,60 @@ def test_a_file_that_contradicts_its_folder_is_refused(
     write_file(path, foreign(*ids, day=pa.array(stored, pa.int32())))
     with pytest.raises(InvalidDataError, match=r"bad\.parquet .* its path names 3"):
         table.add_files(path)
+
+
+@pytest.mark.parametrize("ending", ["parquet", "avro"])
+@pytest.mark.parametrize("stored", ["x", "y", None, "x" + "y" * 9000])
+def test_a_file_without_bounds_is_read_to_see_whether_it_contradicts_its_folder(
+    tmp_path: Path, stored: str | None, ending: str
+) -> None:
+    table = new_table(tmp_path, partition_by="name")
+    path = tmp_path / "name=x" / f"a.{ending}"
+    columns = foreign(1, 2, name=["x", stored])
+    if ending == "avro":
+        write_file(path, columns)
+    else:
+        path.parent.mkdir()
+        pq.write_table(columns, path, write_statistics=False)
+    if stored == "x":
+        table.add_files(path)
+        assert ids_of(table) == [1, 2]
+        return
+    with pytest.raises(InvalidDataError, match=r"its path names x for column 'name', but"):
+        table.add_files(path)
+
+
+def test_timestamps_without_bounds_are_compared_with_the_folder(tmp_path: Path) -> None:
+    table = new_table(tmp_path, Schema((optional(1, "t", TIMESTAMP),)), partition_by="t")
+    for day in (1, 2):
+        path = tmp_path / "t=2024-01-01 00%3A00%3A00" / f"{day}.parquet"
+        path.parent.mkdir(exist_ok=True)
+        moments = pa.array([dt.datetime(2024, 1, day)], pa.timestamp("us"))
+        pq.write_table(pa.table({"t": moments}), path, use_deprecated_int96_timestamps=True)
+    folder = tmp_path / "t=2024-01-01 00%3A00%3A00"
+    table.add_files(folder / "1.parquet")
+    with pytest.raises(InvalidDataError, match=r"2\.parquet cannot be added: its path names 2024"):
+        table.add_files(folder / "2.parquet")
+
+
+@pytest.mark.parametrize("text", ["1.1", "3.4028235E38", "1.5", "-0.1"])
+def test_a_folder_names_a_float_by_its_shortest_text(tmp_path: Path, text: str) -> None:
+    table = new_table(
+        tmp_path, Schema((optional(1, "id", LONG), optional(2, "f", FLOAT))), partition_by="f"
+    )
+    write_file(tmp_path / f"f={text}" / "a.parquet", foreign(1))
+    filtered = {"f": float(text)}
+    assert table.add_files(tmp_path / f"f={text}", partition_filter=filtered).added_files_count == 1
+    assert table.scan().to_arrow()["f"].to_pylist() == [float(np.float32(text))]
+
+
+def test_a_number_that_no_float_is_near_to_is_refused(tmp_path: Path) -> None:
+    table = new_table(
+        tmp_path, Schema((optional(1, "id", LONG), optional(2, "f", FLOAT))), partition_by="f"
+    )
+    write_file(tmp_path / "f=1e39" / "a.parquet", foreign(1))
+    with pytest.raises(InvalidDataError, match="'1e39' is not a value of type float"):
+        table.add_files(tmp_path / "f=1e39")
 
 
 def test_values_that_are_in_a_path_alone_are_not_lost(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -90,6 +91,12 @@ def test_the_default_of_a_float_column_is_the_nearest_value(table: Table, given:
     assert table.schema().fields[-1].initial_default == nearest
     table.append(pa.table({"id": pa.array([1], pa.int64())}))
     assert table.scan().to_arrow()["new"].to_pylist() == [nearest]
+
+
+def test_the_text_of_the_greatest_float_is_its_default(table: Table) -> None:
+    table.update_schema().add_column("new", FLOAT, default_value=3.4028235e38).commit()
+    greatest = float(np.finfo(np.float32).max)
+    assert table.schema().fields[-1].initial_default == greatest
 
 
 @pytest.mark.parametrize("given", [1e39, "1e39", Decimal("-1e39"), "x", True, 2**24 + 1])

@@ -11,6 +11,7 @@ import pytest
 
 from icebergds import Catalog, Table, load_catalog
 from icebergds.errors import InvalidMetadataError, InvalidOptionError
+from icebergds.spec.transforms import TruncateTransform
 
 _COLUMNS = "id bigint, ts timestamp, category string, data string"
 _LAYOUT = "category, days(ts), bucket(16, id) as shard"
@@ -214,6 +215,15 @@ def test_changes_that_do_not_fit_those_before_them_are_refused(
     table = made(catalog, version)
     with pytest.raises(InvalidOptionError, match=rf"table lake\.db\.t: .*{said}"):
         change(table.update_spec())
+
+
+@pytest.mark.parametrize("given", ["bucket[2147483648]", TruncateTransform(2**31), "truncate[0]"])
+def test_a_number_that_other_engines_cannot_read_is_refused(catalog: Catalog, given: Any) -> None:
+    table = made(catalog, 2)
+    with pytest.raises(InvalidOptionError, match=r"transform = .* expected "):
+        table.update_spec().add_field("id", given)
+    with pytest.raises(InvalidOptionError, match=r"transform = .* expected "):
+        table.update_sort_order().asc("id", given)
 
 
 @_EACH_VERSION

@@ -206,10 +206,53 @@ def test_a_staged_write_is_published_once(table: Table) -> None:
     table.manage_snapshots().publish_changes("night").commit()
     assert rows(table) == [1, 2, 3, 4, 7]
     assert table.current_snapshot().summary["published-wap-id"] == "night"  # type: ignore[union-attr]
-    with pytest.raises(InvalidOptionError, match="main has its changes already"):
+    with pytest.raises(
+        InvalidOptionError, match="wap.id 'night' cannot be published: main has its"
+    ):
         table.manage_snapshots().publish_changes("night").commit()
-    with pytest.raises(NoSuchSnapshotError, match="staged are night"):
+    table.append(ids(8), options={"wap.id": "noon"})
+    with pytest.raises(NoSuchSnapshotError, match=r"staged are noon$"):
         table.manage_snapshots().publish_changes("day").commit()
+
+
+def test_a_staged_write_is_published_beside_what_came_first(table: Table) -> None:
+    table.append(ids(7), options={"wap.id": "night"})
+    publish = table.manage_snapshots().publish_changes("night")
+    load_table(table.location()).append(ids(4))
+    publish.commit()
+    assert rows(table) == [1, 2, 3, 4, 7]
+
+
+def test_a_transaction_publishes_beside_what_came_first(table: Table) -> None:
+    table.append(ids(7), options={"wap.id": "night"})
+    with table.transaction() as tx:
+        tx.manage_snapshots().publish_changes("night").commit()
+        tx.append(ids(8))
+        load_table(table.location()).append(ids(4))
+    assert rows(table) == [1, 2, 3, 4, 7, 8]
+
+
+def test_a_write_that_two_publish_at_once_is_published_once(table: Table) -> None:
+    table.append(ids(7), options={"wap.id": "night"})
+    with table.transaction() as tx:
+        tx.manage_snapshots().publish_changes("night").commit()
+        load_table(table.location()).manage_snapshots().publish_changes("night").commit()
+    assert rows(load_table(table.location())) == [1, 2, 3, 7]
+
+
+def test_a_write_that_another_commit_has_published_is_not_published_again(table: Table) -> None:
+    table.append(ids(7), options={"wap.id": "night"})
+
+    def publish_both() -> None:
+        with table.transaction() as tx:
+            tx.manage_snapshots().publish_changes("night").commit()
+            other = load_table(table.location())
+            other.append(ids(4))
+            other.manage_snapshots().publish_changes("night").commit()
+
+    with pytest.raises(ValidationError, match="was cherry-picked by another commit"):
+        publish_both()
+    assert rows(load_table(table.location())) == [1, 2, 3, 4, 7]
 
 
 def staged_replacement(tmp_path: Path, version: int, before: int | None) -> Table:

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from icebergds import Table, load_catalog
-from icebergds.errors import InvalidDataError
+from icebergds.errors import InvalidDataError, InvalidOptionError
 from icebergds.spec.schema import Schema
 from icebergds.spec.types import INT, LONG, NestedField
 
@@ -28,6 +28,20 @@ def test_a_union_adds_what_another_schema_has(table: Table) -> None:
     assert table.schema().fields[-1].name == "new"
     with pytest.raises(InvalidDataError, match=r"^table lake\.db\.t: column 'd' .*neither can be"):
         table.update_schema().union_by_name("d string")
+
+
+@pytest.mark.parametrize(
+    "incoming", ["A int", "x int, X int", "s struct<E: int>", "l array<struct<E: int>>"]
+)
+def test_a_union_adds_no_names_that_differ_by_case_alone(table: Table, incoming: str) -> None:
+    table.update_schema().union_by_name("s struct<e: int>, l array<struct<e: int>>").commit()
+    before = table.schema()
+    with pytest.raises(InvalidOptionError, match=r"lake\.db\.t: column .* by case alone"):
+        table.update_schema().union_by_name(incoming)
+    assert table.schema() == before
+    allowed = table.update_schema(allow_incompatible_changes=True).union_by_name(incoming)
+    allowed.commit()
+    assert len(table.schema().fields_by_id) > len(before.fields_by_id)
 
 
 def test_a_union_that_no_longer_fits_says_so(table: Table, tmp_path: Path) -> None:

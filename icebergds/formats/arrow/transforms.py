@@ -19,6 +19,7 @@ from icebergds.formats.arrow.murmur3 import hash_longs, hash_slices
 from icebergds.formats.arrow.types import to_arrow
 from icebergds.spec.transforms import (
     KNOWN_TRANSFORMS,
+    MAX_WIDTH,
     BucketTransform,
     DayTransform,
     HourTransform,
@@ -47,7 +48,6 @@ from icebergds.spec.values.dates import MICROS_PER_DAY, MICROS_PER_HOUR, NANOS_P
 
 _Ints = npt.NDArray[Any]
 _NANO_TYPES = (TIMESTAMP_NS, TIMESTAMPTZ_NS)
-_MAX_WIDTH = 2**31 - 1
 
 
 def apply_transform(transform: Transform, source_type: IcebergType, array: pa.Array) -> pa.Array:
@@ -96,7 +96,7 @@ def apply_transform(transform: Transform, source_type: IcebergType, array: pa.Ar
 
 
 def _checked_width(transform: Transform, width: int) -> int:
-    if width > _MAX_WIDTH:
+    if width > MAX_WIDTH:
         raise UnsupportedFeatureError(
             f"transform {transform}: the width exceeds 31 bits; choose a smaller width in the "
             "table's partition spec or sort order"
@@ -122,7 +122,7 @@ def _with_validity_of(
 
 def _buckets(hashes: npt.NDArray[np.uint32], count: np.int32) -> npt.NDArray[np.int32]:
     """The hashes without their sign bit, modulo `count`; overwrites the hashes."""
-    hashes &= np.uint32(_MAX_WIDTH)
+    hashes &= np.uint32(2**31 - 1)
     buckets = hashes.view(np.int32)
     # numpy vectorises division by a scalar, but not the remainder.
     multiples = buckets // count

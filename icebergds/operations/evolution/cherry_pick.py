@@ -11,8 +11,12 @@ from icebergds.commit.new_snapshot import NewSnapshot
 from icebergds.commit.operations import Change, TableState
 from icebergds.commit.options import CommitOptions, IsolationLevel
 from icebergds.commit.replace_partitions import ReplacePartitions
-from icebergds.commit.retry import commit_change
-from icebergds.commit.snapshot_commit import Action, commit_snapshot, depends_on_rows
+from icebergds.commit.snapshot_commit import (
+    Action,
+    SnapshotAttempts,
+    commit_attempts,
+    depends_on_rows,
+)
 from icebergds.commit.validation import Isolation
 from icebergds.commit.workspace import Workspace
 from icebergds.errors import InvalidOptionError, NoSuchSnapshotError, ValidationError
@@ -47,16 +51,10 @@ def cherry_pick(table: LoadedTable, snapshot_id: int) -> TableState:
         CommitStateUnknownError: whether it was committed is not known.
     """
     picked = _pickable(table.state, snapshot_id)
-    if picked.parent_snapshot_id == table.metadata.current_snapshot_id:
-        try:
-            return _fast_forward(table, picked)
-        except _MainMovedError:
-            table = table.at(table.operations.refresh())
-            picked = _pickable(table.state, snapshot_id)
-    committed = commit_snapshot(
-        table.operations, _action(table, picked), _options(table, picked), table.state
+    pick = _Pick(table, picked)
+    return commit_attempts(
+        table.operations, pick, table.state, depends_on_rows=pick.depends_on_rows(table.state)
     )
-    return committed.state
 
 
 def publish_changes(table: LoadedTable, wap_id: str) -> TableState:
@@ -67,34 +65,67 @@ def publish_changes(table: LoadedTable, wap_id: str) -> TableState:
         InvalidOptionError, ValidationError, CommitConflictError, CommitStateUnknownError: as
             `cherry_pick` does.
     """
-    for snapshot in reversed(table.metadata.snapshots):
-        if snapshot.summary.get(WAP_ID) == wap_id:
-            return cherry_pick(table, snapshot.snapshot_id)
-    staged = sorted({s.summary[WAP_ID] for s in table.metadata.snapshots if WAP_ID in s.summary})
+    metadata = table.metadata
+    for snapshot in reversed(metadata.snapshots):
+        if snapshot.summary.get(WAP_ID) != wap_id:
+            continue
+        if problem := _applied_already(metadata, snapshot):
+            raise InvalidOptionError(
+                f"table {table.name}: {WAP_ID} {wap_id!r} cannot be published: {problem}"
+            )
+        return cherry_pick(table, snapshot.snapshot_id)
+    staged = sorted(
+        snapshot.summary[WAP_ID]
+        for snapshot in metadata.snapshots
+        if WAP_ID in snapshot.summary and not _applied_already(metadata, snapshot)
+    )
     known = f"staged are {', '.join(staged)}" if staged else "no snapshot is staged"
     raise NoSuchSnapshotError(
         f"table {table.name}: there is no snapshot with {WAP_ID} {wap_id!r}; {known}"
     )
 
 
-class _MainMovedError(Exception):
-    """Another commit has moved main."""
+class _Pick:
+    """Attempts to apply a snapshot to main, as it is then."""
 
+    def __init__(self, table: LoadedTable, picked: Snapshot) -> None:
+        self._table, self._picked = table, picked
+        self._anew: SnapshotAttempts | None = None
 
-def _fast_forward(table: LoadedTable, picked: Snapshot) -> TableState:
-    def produce(state: TableState) -> Change:
-        current = state.metadata.current_snapshot_id
-        if current != picked.parent_snapshot_id:
-            raise _MainMovedError
+    def depends_on_rows(self, state: TableState) -> bool:
+        """Whether its changes depend on the rows of main, which it replaces then."""
+        return not self._is_next(state) and depends_on_rows(_action(self._table, self._picked))
+
+    def produce(self, state: TableState) -> Change:
+        metadata = state.metadata
+        if not self._is_next(state):
+            if self._anew is None:
+                action, options = _action(self._table, self._picked), self._options()
+                self._anew = SnapshotAttempts(action, options)
+            return self._anew.produce(state)
         return Change(
-            [AssertRefSnapshotId(MAIN_BRANCH, current)],
-            set_current_snapshot(state.metadata, picked.snapshot_id),
+            [AssertRefSnapshotId(MAIN_BRANCH, metadata.current_snapshot_id)],
+            set_current_snapshot(metadata, self._picked.snapshot_id),
         )
 
-    def is_current(state: TableState) -> bool:
-        return state.metadata.current_snapshot_id == picked.snapshot_id
+    def is_in(self, state: TableState) -> bool:
+        if self._anew is not None and self._anew.is_in(state):
+            return True
+        return state.metadata.current_snapshot_id == self._picked.snapshot_id
 
-    return commit_change(table.operations, produce, is_current, table.state)
+    def settle(self, state: TableState | None) -> None:
+        if self._anew is not None:
+            self._anew.settle(state)
+
+    def _is_next(self, state: TableState) -> bool:
+        return state.metadata.current_snapshot_id == self._picked.parent_snapshot_id
+
+    def _options(self) -> CommitOptions:
+        properties = {SOURCE_SNAPSHOT_ID: str(self._picked.snapshot_id)}
+        if (wap_id := self._picked.summary.get(WAP_ID)) is not None:
+            properties[PUBLISHED_WAP_ID] = wap_id
+        table_uuid = self._table.metadata.table_uuid
+        return CommitOptions(snapshot_properties=properties, table_uuid=table_uuid)
 
 
 def _pickable(state: TableState, snapshot_id: int) -> Snapshot:
@@ -180,10 +211,3 @@ class _Picked:
                 f"another commit: {problem}"
             )
         return self.action.produce(work, base)
-
-
-def _options(table: LoadedTable, picked: Snapshot) -> CommitOptions:
-    properties = {SOURCE_SNAPSHOT_ID: str(picked.snapshot_id)}
-    if (wap_id := picked.summary.get(WAP_ID)) is not None:
-        properties[PUBLISHED_WAP_ID] = wap_id
-    return CommitOptions(snapshot_properties=properties, table_uuid=table.metadata.table_uuid)

@@ -19,6 +19,7 @@ from icebergds.operations.imports.partitions import (
     path_partition,
 )
 from icebergds.operations.imports.source_files import SourceFile
+from icebergds.operations.imports.stored_values import check_stored_values
 from icebergds.operations.maintenance.runner import LocalRunner, Runner, TaskAttempt
 from icebergds.spec.manifest import DataFile, FileContent
 from icebergds.spec.metadata import TableMetadata
@@ -113,6 +114,9 @@ class _Describer:
         partition = partition_of(file, from_path, metadata, location)
         if any(partition[at] != value for at, value in target.wanted.items()):
             return None
+        check_stored_values(
+            target.io, location, file_format, file, from_path, self._schema, target.mapping
+        )
         metrics = file.statistics.metrics(self._measured, self._modes)
         data_file = DataFile(
             content=FileContent.DATA,

@@ -10,7 +10,7 @@ from icebergds.catalog.address import TableAddress
 from icebergds.catalog.loaded_table import LoadedTable
 from icebergds.commit.options import CommitOptions
 from icebergds.errors import AlreadyExistsError, InvalidOptionError, NoSuchTableError
-from icebergds.expr.names import quote_name
+from icebergds.expr.names import in_backticks
 from icebergds.operations.imports.add_files import AddFilesRequest, add_files
 from icebergds.operations.imports.source_files import SourceFile
 from icebergds.operations.maintenance.runner import Runner
@@ -133,7 +133,7 @@ def check_import(
         if name not in _DROPPED and not name.startswith(_OF_SPARK)
     }
     creation = Creation(
-        partition_by=", ".join(quote_name([name]) for name in source.partition_columns),
+        partition_by=", ".join(in_backticks([name]) for name in source.partition_columns),
         location=location,
         properties={**kept, **properties},
     )

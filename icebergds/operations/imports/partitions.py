@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
 from icebergds.errors import InvalidDataError, InvalidOptionError
-from icebergds.expr.literals import round_literal
+from icebergds.expr.literals import nearest_single, round_literal
 from icebergds.formats.data_file.bounds import Range
 from icebergds.formats.data_file.stored_file import StoredFile
 from icebergds.spec.metadata import TableMetadata
@@ -111,6 +112,16 @@ def partition_of(
     return tuple(values)
 
 
+def contradiction(column: NestedField, value: Any, location: str) -> InvalidDataError:
+    """The error for a file that has other values than its path names."""
+    return InvalidDataError(
+        f"{location} cannot be added: its path names "
+        f"{to_human(IdentityTransform(), column.field_type, value)} for column "
+        f"{column.name!r}, but the column in the file has other values; move the file, or "
+        "read it and write its rows to the table"
+    )
+
+
 def parse_partition_filter(
     given: Mapping[str, Any], metadata: TableMetadata, time_zone: str, table: str
 ) -> dict[int, Any]:
@@ -179,6 +190,11 @@ def _value(column: NestedField, given: Any, time_zone: str) -> Any:
     if column.field_type == BINARY and isinstance(given, str):
         return given.encode()
     rounded = round_literal(column.field_type, given, time_zone)
+    if column.field_type == FLOAT and not isinstance(given, int) and math.isfinite(float(given)):
+        # Few fractions are exact in single precision: the nearest one is meant.
+        nearest = nearest_single(float(given))
+        if nearest is not None:
+            return nearest
     if not rounded.is_exact and not rounded.is_nan:
         raise ValueError(f"{given!r} is not a value of type {column.field_type}")
     return rounded.floor
@@ -192,12 +208,7 @@ def _check_against(file: StoredFile, column: NestedField, value: Any, location: 
         or (values is not None and value is not None and not _all_are(values, value, column))
     )
     if wrong:
-        raise InvalidDataError(
-            f"{location} cannot be added: its path names "
-            f"{to_human(IdentityTransform(), column.field_type, value)} for column "
-            f"{column.name!r}, but the column in the file has other values; move the file, or "
-            "read it and write its rows to the table"
-        )
+        raise contradiction(column, value, location)
 
 
 def _all_are(values: Range, value: Any, column: NestedField) -> bool:

@@ -12,6 +12,7 @@ from icebergds.spec.partition import FIRST_PARTITION_FIELD_ID, PartitionField, P
 from icebergds.spec.schema import Schema
 from icebergds.spec.sort import NullOrder, SortDirection, SortField, SortOrder
 from icebergds.spec.transforms import (
+    MAX_WIDTH,
     BucketTransform,
     DayTransform,
     HourTransform,
@@ -155,7 +156,6 @@ _WITHOUT_ARGUMENT: dict[str, Transform] = {
     "date_hour": HourTransform(),
 }
 # Other implementations hold the argument of a transform in 32 bits.
-_GREATEST = 2**31 - 1
 _SUFFIXES: dict[type[Transform], str] = {
     VoidTransform: "_null",
     YearTransform: "_year",
@@ -197,9 +197,9 @@ def _terms(text: str, option: str) -> Iterator[_Term]:
 
 def _transform(function: str, numbers: list[str], option: str, text: str) -> Transform:
     if function in ("bucket", "truncate"):
-        if len(numbers) != 1 or not 1 <= int(numbers[0]) <= _GREATEST:
+        if len(numbers) != 1 or not 1 <= int(numbers[0]) <= MAX_WIDTH:
             raise InvalidOptionError(
-                f"{option} {text!r}: {function} needs one number from 1 to {_GREATEST}, such as "
+                f"{option} {text!r}: {function} needs one number from 1 to {MAX_WIDTH}, such as "
                 f"{function}(16, id)"
             )
         number = int(numbers[0])

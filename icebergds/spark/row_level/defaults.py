@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import pyarrow as pa
 from pyspark.sql import Column, functions as f
 
 from icebergds.errors import InvalidDataError, UnsupportedFeatureError
-from icebergds.formats.arrow.types import repeat
+from icebergds.spark.sql_constants import constant_text
 from icebergds.spark.types import spark_type
 from icebergds.spec.types import NestedField, is_scalar
 
@@ -31,5 +30,4 @@ def default_column(field: NestedField, what: str) -> Column:
             f"{what}: write defaults of nested columns are not supported, and column "
             f"{field.name!r} has one; give it a value"
         )
-    array: pa.Array = repeat(field.field_type, field.write_default, 1)
-    return f.lit(array[0].as_py()).cast(wanted)
+    return f.expr(constant_text(field.field_type, field.write_default))

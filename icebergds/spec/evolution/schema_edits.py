@@ -16,6 +16,7 @@ from icebergds.spec.evolution.column_names import find_column_ids
 from icebergds.spec.evolution.field_tree import rearranged, replaced
 from icebergds.spec.evolution.fresh_ids import with_fresh_ids_inside
 from icebergds.spec.evolution.promotion import can_promote
+from icebergds.spec.evolution.union_by_name import merge_schema
 from icebergds.spec.schema import Schema
 from icebergds.spec.types import (
     DATE,
@@ -52,6 +53,26 @@ class SchemaDraft:
     allow_incompatible: bool = False
     case_sensitive: bool = True
     added: frozenset[int] = frozenset()
+
+
+def union_by_name(draft: SchemaDraft, incoming: Schema) -> SchemaDraft:
+    """Adds and widens columns so that the schema can hold data of another one; see `merge_schema`.
+
+    Raises:
+        InvalidDataError: a column of it does not fit.
+        InvalidOptionError: a new name would differ from another one by case alone.
+    """
+    schema, last = merge_schema(
+        draft.schema, incoming, draft.last_column_id, case_sensitive=draft.case_sensitive
+    )
+    siblings: dict[Path, list[NestedField]] = {}
+    for field_id, path in schema.paths_by_id.items():
+        field = schema.fields_by_id[field_id]
+        known = siblings.setdefault(path[:-1], [])
+        if field_id > draft.last_column_id:
+            _check_free(draft, path, known)
+        known.append(field)
+    return replace(draft, schema=schema, last_column_id=last)
 
 
 def add_column(draft: SchemaDraft, path: Path, column: NestedField) -> SchemaDraft:

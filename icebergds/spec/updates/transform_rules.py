@@ -4,14 +4,20 @@ from __future__ import annotations
 
 from icebergds.errors import InvalidMetadataError
 from icebergds.spec.schema import Schema
-from icebergds.spec.transforms import Transform, UnknownTransform, can_transform
+from icebergds.spec.transforms import (
+    MAX_WIDTH,
+    Transform,
+    UnknownTransform,
+    can_transform,
+    width_of,
+)
 from icebergds.spec.types import StructType, is_scalar
 
 
 def check_source_columns(
     source_ids: tuple[int, ...], transform: Transform, schema: Schema, what: str
 ) -> None:
-    """Raises InvalidMetadataError if a source column is missing or not usable.
+    """Raises InvalidMetadataError if a source column is missing or not usable, or a number wrong.
 
     `what` names the field in errors.
     """
@@ -29,6 +35,10 @@ def check_source_columns(
             )
         if isinstance(transform, UnknownTransform):
             continue
+        if not 1 <= width_of(transform) <= MAX_WIDTH:
+            raise InvalidMetadataError(
+                f"{what}: transform {transform} needs a number from 1 to {MAX_WIDTH}"
+            )
         if not is_scalar(column.field_type) or not can_transform(transform, column.field_type):
             raise InvalidMetadataError(
                 f"{what}: transform {transform} does not accept column {name!r} of type "

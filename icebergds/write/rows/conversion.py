@@ -169,7 +169,7 @@ def _parsed_uuids(array: pa.StringArray, target: pa.DataType, where: str) -> pa.
     texts = array.drop_null() if array.null_count else array
     wrong = pc.not_equal(pc.binary_length(texts), _UUID_CHARACTERS)
     if pc.any(wrong).as_py():
-        raise _not_a_uuid(texts[pc.index(wrong, True).as_py()].as_py(), where)
+        raise _not_a_uuid(texts, pc.index(wrong, True).as_py(), where)
     parsed = np.zeros((len(array), 16), np.uint8)
     valid = array.is_valid()
     rows = slice(None) if texts is array else valid.to_numpy(zero_copy_only=False)
@@ -189,11 +189,13 @@ def _octets(texts: pa.StringArray, where: str) -> npt.NDArray[np.uint8]:
     digits = _DIGIT_VALUES[characters[:, _DIGITS]]
     bad = (digits == _NO_DIGIT).any(axis=1) | (characters[:, _HYPHENS] != ord("-")).any(axis=1)
     if bad.any():
-        raise _not_a_uuid(texts[int(bad.argmax())].as_py(), where)
+        raise _not_a_uuid(texts, int(bad.argmax()), where)
     return (digits[:, 0::2] << np.uint8(4)) | digits[:, 1::2]
 
 
-def _not_a_uuid(text: str, where: str) -> InvalidDataError:
+def _not_a_uuid(texts: pa.StringArray, at: int, where: str) -> InvalidDataError:
+    # Spark also casts bytes that are no text to strings.
+    text = texts[at].cast(pa.binary()).as_py().decode(errors="replace")
     return InvalidDataError(
         f"{where}: {_shown(text)} is not a UUID; expected 32 hexadecimal digits as in "
         "'f79c3e09-677c-4bbd-a479-3f349cb785e7'"

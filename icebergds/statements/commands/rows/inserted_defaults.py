@@ -67,6 +67,4 @@ def _text(field: NestedField) -> str:
             f"write defaults of nested columns are not supported, and column {field.name!r} has "
             "one; give it a value"
         )
-    if isinstance(value, bytes):
-        return f"X'{value.hex()}'"
     return constant_text(field.field_type, value)
