@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Iterator
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import SparkSession
@@ -118,6 +120,55 @@ def test_columns_left_out_and_default_get_their_defaults(
     assert rows_of(table) == [(1, "own", {"a": 5, "b": "z"}), (2, "it's", None)]
     lake.sql("UPDATE lake.db.d SET kind = DEFAULT WHERE id = 1")
     assert rows_of(table)[0][1] == "it's"
+
+
+_DEFAULTS = {
+    "boolean": True,
+    "int": 123,
+    "bigint": 2**40,
+    "float": 1.1,
+    "double": 22.27,
+    "decimal(10, 2)": Decimal("19.25"),
+    "string": "it's",
+    "date": dt.date(1990, 3, 1),
+    "time": dt.time(1, 2, 3),
+    "timestamp_ntz": dt.datetime(2020, 1, 1, 5),
+    "timestamp": dt.datetime(2020, 1, 1, 5, tzinfo=dt.UTC),
+    "timestamp_ns": dt.datetime(2020, 1, 1, 5),
+    "timestamptz_ns": dt.datetime(2020, 1, 1, 5, tzinfo=dt.UTC),
+    "binary": b"\xf7",
+    "fixed[2]": b"\xf7\x00",
+    "uuid": "f79c3e09-677c-4bbd-a479-3f349cb785e7",
+}
+
+
+def test_defaults_of_each_type_are_the_same_in_every_statement(
+    lake: SparkSession, catalog: Catalog
+) -> None:
+    lake.conf.set("spark.sql.session.timeZone", "America/New_York")
+    table = catalog.create_table("db.d", "id bigint", properties={"format-version": "3"})
+    with table.update_schema() as update:
+        for at, (kind, value) in enumerate(_DEFAULTS.items()):
+            update.add_column(f"c{at}", kind, default_value=value)
+    table.append(pa.table({"id": [0]}))
+    every = ", ".join(["DEFAULT"] * len(_DEFAULTS))
+    lake.sql(f"INSERT INTO lake.db.d VALUES (1, {every})")
+    lake.sql("INSERT INTO lake.db.d (id) VALUES (2)")
+    lake.sql(
+        "MERGE INTO lake.db.d t USING (SELECT 3L AS id) s ON t.id = s.id "
+        "WHEN NOT MATCHED THEN INSERT (id) VALUES (s.id)"
+    )
+    source = lake.range(4, 5)
+    table.merge(source, ["id"]).when_not_matched_insert({"id": "source.id"}).execute()
+    lake.sql("INSERT INTO lake.db.d (id) VALUES (5)")
+    for value in ("NULL", "DEFAULT"):
+        assigned = ", ".join(f"c{at} = {value}" for at in range(len(_DEFAULTS)))
+        lake.sql(f"UPDATE lake.db.d SET {assigned} WHERE id = 5")
+    first, *others = table.refresh().scan().to_arrow().sort_by("id").drop(["id"]).to_pylist()
+    assert len(others) == 5
+    assert all(row == first for row in others)
+    assert first["c8"] == dt.time(1, 2, 3)
+    assert first["c9"] == dt.datetime(2020, 1, 1, 5)
 
 
 def test_partition_gives_columns_their_values(lake: SparkSession, table: Table) -> None:
