@@ -129,8 +129,9 @@ def migrate(
     which the backup then lacks.
 
     Spark moves the directory of a managed table that it renames: the new table has the files at
-    their new place. **Do not drop the backup of a managed table**: Spark would delete its
-    directory, and with it the files of the new table.
+    their new place, and tables that `snapshot` made of the old one lose them. **Do not drop the
+    backup of a managed table**: Spark would delete its directory, and with it the files of the new
+    table.
 
     Args:
         backup_table_name: what the old table is named, in its namespace; by default its own name

@@ -73,7 +73,15 @@ def session_table(spark: SparkSession, name: str) -> ForeignTable:
         told.get("table_properties", {}),
         [SourceFile(path, None, values.get(path, values_of(path))) for path in paths],
         told.get("type") == "MANAGED",
+        frozenset(name for name in frame.columns if _has_default(frame, name))
+        - frozenset(partition_columns),
     )
+
+
+def _has_default(frame: DataFrame, name: str) -> bool:
+    """Whether Spark reads another value than null from files that lack a column."""
+    text = frame.schema[name].metadata.get("EXISTS_DEFAULT")
+    return text is not None and not text.upper().startswith(("NULL", "CAST(NULL "))
 
 
 def _partition_values(frame: DataFrame, columns: Sequence[str]) -> dict[str, dict[str, str | None]]:

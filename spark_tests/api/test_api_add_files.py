@@ -210,6 +210,36 @@ def test_timestamps_without_bounds_are_compared_with_the_folder(tmp_path: Path) 
         table.add_files(folder / "2.parquet")
 
 
+_OLD, _NEW = dt.datetime(1500, 1, 1), dt.datetime(1950, 1, 1)
+_OF_SPARK = {"org.apache.spark.version": "4.1.0"}
+_IN_JULIAN = {
+    **_OF_SPARK,
+    "org.apache.spark.legacyDateTime": "",
+    "org.apache.spark.legacyINT96": "",
+}
+
+
+@pytest.mark.parametrize("int96", [False, True], ids=["micros", "int96"])
+@pytest.mark.parametrize("nested", [False, True], ids=["plain", "nested"])
+@pytest.mark.parametrize("value", [_OLD, _NEW, _OLD.date(), _NEW.date(), None])
+@pytest.mark.parametrize("told", [{}, _OF_SPARK, {"org.apache.spark.version": "2.4.8"}, _IN_JULIAN])
+def test_old_dates_in_the_calendar_of_old_sparks_are_refused(
+    tmp_path: Path, told: dict[str, str], value: Any, nested: bool, int96: bool
+) -> None:
+    kind = pa.timestamp("us") if isinstance(value, dt.datetime) else pa.date32()
+    values = pa.array([[value]], pa.list_(kind)) if nested else pa.array([value], kind)
+    rows = pa.table({"id": pa.array([1], pa.int64()), "d": values}).replace_schema_metadata(told)
+    table = load_catalog("lake", warehouse=str(tmp_path)).create_table("t", rows.schema)
+    path = tmp_path / "a.parquet"
+    pq.write_table(rows, path, use_deprecated_int96_timestamps=int96)
+    if told in ({}, _OF_SPARK) or value not in (_OLD, _OLD.date()):
+        table.add_files(path)
+        assert len(rows) == len(table.scan().to_arrow())
+        return
+    with pytest.raises(InvalidDataError, match=r"a\.parquet cannot .* column 'd' in the Julian"):
+        table.add_files(path)
+
+
 @pytest.mark.parametrize("text", ["1.1", "3.4028235E38", "1.5", "-0.1"])
 def test_a_folder_names_a_float_by_its_shortest_text(tmp_path: Path, text: str) -> None:
     table = new_table(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from effort import IS_NIGHTLY
 from pyspark.sql import Row
-from spark_reads import run_program
+from spark_reads import run_program, session_conf
 
 import icebergds
 from icebergds import (
@@ -184,6 +184,39 @@ def test_other_sources_are_refused(
     spark.sql(sql)
     with pytest.raises(error, match=why):
         snapshot(spark, "imports.x", "db.t", catalog=catalog)
+
+
+def test_files_are_refused_that_lack_a_column_with_a_default(
+    spark: SparkSession, catalog: Catalog, database: str
+) -> None:
+    spark.sql("CREATE TABLE imports.old (id int, given int DEFAULT 4) USING parquet")
+    spark.sql("INSERT INTO imports.old VALUES (1, DEFAULT)")
+    spark.sql("ALTER TABLE imports.old ADD COLUMNS (plain int, empty int DEFAULT NULL)")
+    assert snapshot(spark, "imports.old", "db.t", catalog=catalog).imported_files_count == 1
+    spark.sql("ALTER TABLE imports.old ADD COLUMNS (late int DEFAULT 9)")
+    with pytest.raises(InvalidDataError, match="cannot be added: it lacks column 'late'"):
+        snapshot(spark, "imports.old", "db.u", catalog=catalog)
+    assert not catalog.table_exists("db.u")
+
+
+def test_old_dates_in_another_calendar_are_refused(
+    spark: SparkSession, catalog: Catalog, database: str
+) -> None:
+    with session_conf(spark, "spark.sql.parquet.datetimeRebaseModeInWrite", "LEGACY"):
+        spark.sql("CREATE TABLE imports.new USING parquet AS SELECT date'1600-01-01' AS day")
+        spark.sql("CREATE TABLE imports.old USING parquet AS SELECT date'1500-01-01' AS day")
+    assert snapshot(spark, "imports.new", "db.t", catalog=catalog).imported_files_count == 1
+    with pytest.raises(InvalidDataError, match="column 'day' in the Julian calendar"):
+        snapshot(spark, "imports.old", "db.u", catalog=catalog)
+
+
+def test_a_partition_column_may_have_any_name(
+    spark: SparkSession, catalog: Catalog, database: str
+) -> None:
+    spark.sql("CREATE TABLE imports.old (id int, `P p` int) USING parquet PARTITIONED BY (`P p`)")
+    spark.sql("INSERT INTO imports.old VALUES (1, 2)")
+    snapshot(spark, "imports.old", "db.t", catalog=catalog)
+    assert catalog.load_table("db.t").scan().to_arrow().to_pylist() == [{"id": 1, "P p": 2}]
 
 
 def test_a_snapshot_does_not_mix_files(

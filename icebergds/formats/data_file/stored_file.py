@@ -63,6 +63,7 @@ class StoredFile:
         split_offsets: where its row groups or stripes begin.
         statistics: of the columns; empty if the format has none.
         unzoned: field ids of timestamps of which the file does not say whether they are instants.
+        hybrid: field ids of dates and timestamps whose old values are in the Julian calendar.
     """
 
     columns: tuple[FileColumn, ...]
@@ -72,6 +73,7 @@ class StoredFile:
     split_offsets: tuple[int, ...]
     statistics: ColumnStatistics
     unzoned: frozenset[int]
+    hybrid: frozenset[int] = frozenset()
 
 
 def columns_with_statistics(

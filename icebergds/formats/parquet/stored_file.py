@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
+
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from icebergds.errors import UnsupportedFeatureError
 from icebergds.formats.arrow.errors import decoding
@@ -36,12 +39,16 @@ def stored_parquet(
         )
     columns = with_ids(found, schema, name_mapping)
     measured = [column for column, _ in columns_with_statistics(columns, schema)]
-    unzoned = {
-        column.field_id
-        for column in walk_columns(columns)
-        if pa.types.is_timestamp(column.arrow_type)
-        and footer.schema.column(column.leaves[0]).physical_type == "INT96"
-    }
+    unzoned, days_and_others = set[int | None](), set[int | None]()
+    for column in walk_columns(columns):
+        is_timestamp = pa.types.is_timestamp(column.arrow_type)
+        if is_timestamp and footer.schema.column(column.leaves[0]).physical_type == "INT96":
+            unzoned.add(column.field_id)
+        elif is_timestamp or pa.types.is_date(column.arrow_type):
+            days_and_others.add(column.field_id)
+    hybrid = (unzoned if _is_hybrid(footer, "legacyINT96", (3, 1)) else set()) | (
+        days_and_others if _is_hybrid(footer, "legacyDateTime", (3, 0)) else set()
+    )
     by_arrow = (footer.created_by or "").startswith(_BY_ARROW)
     return StoredFile(
         columns,
@@ -51,4 +58,19 @@ def stored_parquet(
         row_group_offsets(footer),
         footer_statistics(footer, leaves_in(columns), measured, {}, by_arrow=by_arrow),
         frozenset(field_id for field_id in unzoned if field_id is not None),
+        frozenset(field_id for field_id in hybrid if field_id is not None),
     )
+
+
+def _is_hybrid(footer: pq.FileMetaData, mark: str, since: tuple[int, int]) -> bool:
+    """Whether Spark wrote values before 1582 in the Julian calendar, which Iceberg has not.
+
+    Args:
+        mark: with which Spark marks such files since a version; earlier ones wrote all so.
+    """
+    told = footer.metadata or {}
+    version = told.get(b"org.apache.spark.version")
+    if version is None:
+        return False
+    numbers = tuple(int(part) for part in re.findall(rb"\d+", version)[:2])
+    return numbers < since or f"org.apache.spark.{mark}".encode() in told

@@ -56,12 +56,14 @@ class AddFilesRequest:
         partition_filter: the values of partition fields that the files to take have.
         refuses_duplicates: whether it is an error if the table has one of the files.
         time_zone: of instants in paths.
+        defaulted: names of columns for which files that lack them have another value than null.
     """
 
     files: Sequence[SourceFile]
     partition_filter: Mapping[str, Any] = field(default_factory=dict)
     refuses_duplicates: bool = True
     time_zone: str = "UTC"
+    defaulted: frozenset[str] = frozenset()
 
 
 def add_files(
@@ -84,7 +86,7 @@ def add_files(
     wanted = parse_partition_filter(
         request.partition_filter, metadata, request.time_zone, table.name
     )
-    target = FileTarget(table.io, metadata, mapping, request.time_zone, wanted)
+    target = FileTarget(table.io, metadata, mapping, request.time_zone, wanted, request.defaulted)
     described = describe_files(target, request.files, runner)
     if not described:
         raise InvalidOptionError(

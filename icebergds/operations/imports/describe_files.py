@@ -7,12 +7,15 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
+from icebergds.errors import InvalidDataError
 from icebergds.formats.data_file.column_metrics import measured_columns
 from icebergds.formats.data_file.metrics_modes import metrics_modes
+from icebergds.formats.data_file.stored_file import StoredFile
 from icebergds.formats.stored_file import describe_stored_file
 from icebergds.io.fileio import FileIO
 from icebergds.io.near import readers_of
 from icebergds.operations.imports.file_fit import check_fit, table_columns
+from icebergds.operations.imports.old_calendar import check_calendar
 from icebergds.operations.imports.partitions import (
     check_path_columns,
     partition_of,
@@ -45,6 +48,7 @@ class FileTarget:
         mapping: gives columns their field ids if a file has none.
         time_zone: of instants in paths.
         wanted: partition values by position, of the files to take.
+        defaulted: names of columns for which files that lack them have another value than null.
     """
 
     io: FileIO
@@ -52,6 +56,7 @@ class FileTarget:
     mapping: NameMapping
     time_zone: str
     wanted: Mapping[int, Any]
+    defaulted: frozenset[str] = frozenset()
 
 
 def describe_files(
@@ -110,10 +115,12 @@ class _Describer:
             target.io, location, self._schema, target.mapping, source.size
         )
         check_fit(file, self._columns, from_path, location)
+        self._check_defaults(file, location)
         check_path_columns(file, texts, from_path, self._schema, location)
         partition = partition_of(file, from_path, metadata, location)
         if any(partition[at] != value for at, value in target.wanted.items()):
             return None
+        check_calendar(target.io, location, file_format, file, self._schema, target.mapping)
         check_stored_values(
             target.io, location, file_format, file, from_path, self._schema, target.mapping
         )
@@ -134,6 +141,18 @@ class _Describer:
             split_offsets=file.split_offsets,
         )
         return DescribedFile(data_file, file.has_own_ids)
+
+    def _check_defaults(self, file: StoredFile, location: str) -> None:
+        if not self._target.defaulted:
+            return
+        stored = {column.field_id for column in file.columns}
+        for field in self._schema.fields:
+            if field.name in self._target.defaulted and field.field_id not in stored:
+                raise InvalidDataError(
+                    f"{location} cannot be added: it lacks column {field.name!r}, for which Spark "
+                    "reads the default that the column was added with, and others would read null; "
+                    "write the rows anew first, such as by INSERT OVERWRITE in Spark"
+                )
 
     def _is_elsewhere(self, from_path: Mapping[int, Any]) -> bool:
         fields = self._target.metadata.spec().fields

@@ -47,6 +47,7 @@ class ForeignTable:
         properties: as its catalog has them.
         files: its data files.
         is_managed: whether its catalog deletes the files if the table is dropped.
+        defaulted: names of columns for which files that lack them have another value than null.
     """
 
     name: str
@@ -56,6 +57,7 @@ class ForeignTable:
     properties: Mapping[str, str]
     files: Sequence[SourceFile]
     is_managed: bool
+    defaulted: frozenset[str] = frozenset()
 
 
 def renamed(before: ForeignTable, after: ForeignTable) -> ForeignTable:
@@ -107,7 +109,12 @@ def import_table(
     if not source.files:
         new.commit(table.state, [], [])
         return 0
-    request = AddFilesRequest(source.files, refuses_duplicates=False, time_zone=time_zone)
+    request = AddFilesRequest(
+        source.files,
+        refuses_duplicates=False,
+        time_zone=time_zone,
+        defaulted=source.defaulted,
+    )
     options = CommitOptions(table_uuid=table.metadata.table_uuid)
     return add_files(table, request, options, runner)[0].added_files_count
 
