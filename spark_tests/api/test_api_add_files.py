@@ -345,6 +345,13 @@ def test_hidden_files_are_skipped(tmp_path: Path) -> None:
     assert table.add_files(folder).added_files_count == 1
 
 
+def test_a_path_goes_straight_to_its_file(tmp_path: Path) -> None:
+    table = new_table(tmp_path)
+    write_file(tmp_path / "f" / "a.parquet", foreign(1))
+    with pytest.raises(InvalidOptionError, match=r"a\.parquet has '\.\.' in it"):
+        table.add_files(f"{tmp_path}/f/../f/a.parquet")
+
+
 @pytest.mark.parametrize("missing", ["nowhere", "empty"])
 def test_there_must_be_files(tmp_path: Path, missing: str) -> None:
     (tmp_path / "empty").mkdir()

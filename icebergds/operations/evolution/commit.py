@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from icebergds.catalog.loaded_table import LoadedTable
 from icebergds.commit.operations import Change, TableState
@@ -40,15 +41,31 @@ def commit_update(
         CommitConflictError: all retries lost against other commits.
         CommitStateUnknownError: whether the change was committed is not known.
     """
-    try:
-        first = produce(table.state)
-        if not first.updates:
-            return table.state
+
+    def named(state: TableState) -> Change:
+        # A transaction may make it anew after this function has returned.
+        with _naming(table.name):
+            return produce(state)
+
+    first = named(table.state)
+    if not first.updates:
+        return table.state
+    with _naming(table.name):
         return commit_change(
             table.operations,
-            lambda state: first if state is table.state else produce(state),
+            lambda state: first if state is table.state else named(state),
             is_updated,
             table.state,
         )
+
+
+@contextmanager
+def _naming(name: str) -> Iterator[None]:
+    """Lets errors of a change name the table."""
+    try:
+        yield
     except _OF_CHANGE as error:
-        raise type(error)(f"table {table.name}: {error}") from None
+        prefix = f"table {name}: "
+        if str(error).startswith(prefix):
+            raise
+        raise type(error)(f"{prefix}{error}") from None

@@ -43,6 +43,12 @@ def source_files(io: FileIO, paths: Sequence[str]) -> list[SourceFile]:
     if not paths:
         raise InvalidOptionError("file_paths is empty: expected paths of files or folders")
     absolute = [io.absolute(path) for path in paths]
+    for path in absolute:
+        if ".." in path.split("/"):
+            raise InvalidOptionError(
+                f"file_paths: {path} has '..' in it, which metadata cannot hold; give the path "
+                "without it"
+            )
     with ThreadPoolExecutor(WAITING_THREADS) as pool:
         are_folders = list(pool.map(io.is_directory, absolute))
     found: dict[str, SourceFile] = {}
