@@ -154,7 +154,7 @@ def parse_time_zone(name: str) -> tzinfo:
 
 
 def nearest_single(number: float) -> float | None:
-    """The single-precision value nearest to a finite number; None if it overflows."""
+    """The single-precision value nearest to a number; None if a finite number overflows."""
     try:
         rounded: float = struct.unpack("<f", struct.pack("<f", number))[0]
     except OverflowError:
@@ -286,14 +286,13 @@ def _round_float(literal: Any, *, single: bool) -> RoundedLiteral:
 def _nearest(number: int | float, single: bool) -> float:
     """A floating-point value next to a number that is not NaN."""
     try:
-        value = float(number)
-        if not single:
-            return value
-        rounded: float = struct.unpack("<f", struct.pack("<f", value))[0]
-        return rounded
+        value = nearest_single(float(number)) if single else float(number)
     except OverflowError:
-        greatest = _MAX_SINGLE if single else _MAX_DOUBLE
-        return greatest if number > 0 else -greatest
+        value = None
+    if value is not None:
+        return value
+    greatest = _MAX_SINGLE if single else _MAX_DOUBLE
+    return greatest if number > 0 else -greatest
 
 
 def _next_above(value: float, single: bool) -> float:
