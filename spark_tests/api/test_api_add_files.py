@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.orc as orc
 import pyarrow.parquet as pq
 import pytest
 from effort import examples
@@ -32,6 +33,7 @@ from icebergds.spec.json.name_mapping import NAME_MAPPING_PROPERTY
 from icebergds.spec.schema import Schema
 from icebergds.spec.types import DATE, DOUBLE, FLOAT, INT, LONG, STRING, TIMESTAMP
 from icebergds.testing.api_tables import DAYS, ids_of, new_table, rows
+from icebergds.testing.orc_files import mark_hybrid_calendar
 from icebergds.testing.schemas import optional, required
 
 EVENTS = Schema((optional(1, "id", LONG), optional(2, "country", STRING), optional(3, "day", DATE)))
@@ -211,6 +213,7 @@ def test_timestamps_without_bounds_are_compared_with_the_folder(tmp_path: Path) 
 
 
 _OLD, _NEW = dt.datetime(1500, 1, 1), dt.datetime(1950, 1, 1)
+_OF_1850 = dt.datetime(1850, 1, 1)
 _OF_SPARK = {"org.apache.spark.version": "4.1.0"}
 _IN_JULIAN = {
     **_OF_SPARK,
@@ -237,6 +240,30 @@ def test_old_dates_in_the_calendar_of_old_sparks_are_refused(
         assert len(rows) == len(table.scan().to_arrow())
         return
     with pytest.raises(InvalidDataError, match=r"a\.parquet cannot .* column 'd' in the Julian"):
+        table.add_files(path)
+
+
+@pytest.mark.parametrize("nested", [False, True], ids=["plain", "nested"])
+@pytest.mark.parametrize("value", [_OLD, _OF_1850, _NEW, _OLD.date(), _NEW.date(), None])
+@pytest.mark.parametrize("hybrid", [False, True], ids=["not marked", "hybrid"])
+def test_old_dates_of_the_hybrid_calendar_are_refused_in_orc(
+    tmp_path: Path, hybrid: bool, value: Any, nested: bool
+) -> None:
+    kind = pa.timestamp("us") if isinstance(value, dt.datetime) else pa.date32()
+    values = pa.array([[value]], pa.list_(kind)) if nested else pa.array([value], kind)
+    rows = pa.table({"id": pa.array([1], pa.int64()), "d": values})
+    table = load_catalog("lake", warehouse=str(tmp_path)).create_table("t", rows.schema)
+    path = tmp_path / "a.orc"
+    orc.write_table(rows, path)
+    if hybrid:
+        mark_hybrid_calendar(path)
+    if not hybrid or value not in (_OLD, _OLD.date()):
+        table.add_files(path)
+        assert rows.to_pylist() == table.scan().to_arrow().to_pylist()
+        return
+    with pytest.raises(
+        InvalidDataError, match=r"a\.orc cannot be added: .* column 'd' in the Julian"
+    ):
         table.add_files(path)
 
 

@@ -5,7 +5,7 @@ No metrics mode is applied: bounds are whole, so that they can be compared and t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from icebergds.formats.data_file.bounds import Range
@@ -63,7 +63,8 @@ class StoredFile:
         split_offsets: where its row groups or stripes begin.
         statistics: of the columns; empty if the format has none.
         unzoned: field ids of timestamps of which the file does not say whether they are instants.
-        hybrid: field ids of dates and timestamps whose old values are in the Julian calendar.
+        hybrid: by field id of dates and timestamps whose old values are in the Julian calendar:
+            the first day since 1970 from which on they are the same in Iceberg's.
     """
 
     columns: tuple[FileColumn, ...]
@@ -73,7 +74,7 @@ class StoredFile:
     split_offsets: tuple[int, ...]
     statistics: ColumnStatistics
     unzoned: frozenset[int]
-    hybrid: frozenset[int] = frozenset()
+    hybrid: Mapping[int, int] = field(default_factory=dict)
 
 
 def columns_with_statistics(

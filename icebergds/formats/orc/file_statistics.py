@@ -15,6 +15,7 @@ from icebergds.formats.data_file.stored_file import ColumnStatistics
 from icebergds.formats.orc.protobuf import fields_of
 from icebergds.formats.orc.tail import statistics_of
 from icebergds.spec.types import TypeId
+from icebergds.spec.values.dates import FIRST_GREGORIAN_DAY
 
 # ColumnStatistics: numberOfValues, and one message for each kind of type.
 _VALUES = 1
@@ -30,8 +31,6 @@ _LEAST, _GREATEST = 1, 2
 _LOWER, _UPPER = 4, 5
 _LEAST_UTC, _GREATEST_UTC = 3, 4
 _DOUBLE = struct.Struct("<d")
-# 1582-10-15: earlier days have other numbers in the hybrid calendar.
-_FIRST_GREGORIAN_DAY = -141_427
 _MILLIS_PER_DAY = 86_400_000
 
 
@@ -106,7 +105,7 @@ def _range(kind: TypeId, parts: Mapping[int, int | bytes], is_hybrid: bool) -> R
         case TypeId.DATE:
             found = _fields(parts.get(_DATES))
             days = _of(*(_signed(found.get(at)) for at in (_LEAST, _GREATEST)))
-            early = days is not None and days.least < _FIRST_GREGORIAN_DAY
+            early = days is not None and days.least < FIRST_GREGORIAN_DAY
             return None if is_hybrid and early else days
         case TypeId.TIMESTAMP | TypeId.TIMESTAMPTZ:
             return _micros(_fields(parts.get(_TIMESTAMPS)), is_hybrid)
@@ -117,7 +116,7 @@ def _range(kind: TypeId, parts: Mapping[int, int | bytes], is_hybrid: bool) -> R
 def _micros(found: Mapping[int, int | bytes], is_hybrid: bool) -> Range | None:
     """Times are stored in milliseconds, which writers have rounded."""
     millis = _of(*(_signed(found.get(at)) for at in (_LEAST_UTC, _GREATEST_UTC)))
-    if millis is None or (is_hybrid and millis.least < _FIRST_GREGORIAN_DAY * _MILLIS_PER_DAY):
+    if millis is None or (is_hybrid and millis.least < FIRST_GREGORIAN_DAY * _MILLIS_PER_DAY):
         return None
     # Before 1970, writers round up as well as down.
     least = millis.least - 1 if millis.least <= 0 else millis.least

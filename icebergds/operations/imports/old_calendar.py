@@ -1,8 +1,9 @@
 """Refuses files with old dates that Spark wrote in another calendar than Iceberg's.
 
-Spark before 3.0, and later ones if they are set so, write dates before 1582 in the Julian calendar,
-and timestamps with the offsets from UTC that zones had before 1900. Spark converts them when it
-reads such files, which are marked; no reader of Iceberg does.
+Spark before 3.0, and later ones if they are set so, write dates before 1582 to Parquet in the
+Julian calendar, and timestamps with the offsets from UTC that zones had before 1900; to ORC, Spark
+and Hive write all days so. Spark converts them when it reads such files, which are marked; other
+engines do not where the files are those of an Iceberg table.
 """
 
 from __future__ import annotations
@@ -24,15 +25,13 @@ from icebergds.spec.types import (
     DATE,
     TIMESTAMP_NS,
     TIMESTAMPTZ_NS,
-    IcebergType,
+    ListType,
+    MapType,
     NestedField,
+    StructType,
 )
-from icebergds.spec.values.dates import NANOS_PER_MICRO
+from icebergds.spec.values.dates import MICROS_PER_DAY, NANOS_PER_MICRO
 
-_FIRST_DAY = -141_427
-"""1582-10-15, in days since 1970."""
-_FIRST_MICROS = -2_208_988_800_000_000
-"""1900-01-01 in UTC, since when Spark converts nothing."""
 _NANOS = (TIMESTAMP_NS, TIMESTAMPTZ_NS)
 
 
@@ -57,12 +56,12 @@ def check_calendar(
     unknown: list[NestedField] = []
     for field in schema.fields:
         inside = Schema((field,)).fields_by_id
-        for field_id in file.hybrid & inside.keys():
+        for field_id in file.hybrid.keys() & inside.keys():
             values = file.statistics.ranges.get(field_id)
             if values is None:
                 if field not in unknown:
                     unknown.append(field)
-            elif values.least < _first(inside[field_id].field_type):
+            elif values.least < _first(file, inside[field_id]):
                 raise _too_old(field, location)
     if not unknown:
         return
@@ -70,46 +69,43 @@ def check_calendar(
     with opened as reader:
         for positioned in reader.batches(ReadRequest(Schema(tuple(unknown)))):
             for field, column in zip(unknown, positioned.batch.columns, strict=True):
-                if any(map(_is_old, _leaves(column))):
+                if any(_is_old(file, leaf, values) for leaf, values in _leaves(field, column)):
                     raise _too_old(field, location)
 
 
-def _first(field_type: IcebergType) -> int:
+def _first(file: StoredFile, leaf: NestedField) -> int:
     """The first value that is the same in both calendars."""
-    if field_type == DATE:
-        return _FIRST_DAY
-    return _FIRST_MICROS * (NANOS_PER_MICRO if field_type in _NANOS else 1)
+    day = file.hybrid[leaf.field_id]
+    if leaf.field_type == DATE:
+        return day
+    return day * MICROS_PER_DAY * (NANOS_PER_MICRO if leaf.field_type in _NANOS else 1)
 
 
-def _leaves(array: pa.Array) -> Iterator[pa.Array]:
-    kind = array.type
-    if pa.types.is_struct(kind):
-        for part in array.flatten():
-            yield from _leaves(part)
-    elif pa.types.is_map(kind):
-        yield from _leaves(array.keys)
-        yield from _leaves(array.items)
-    elif pa.types.is_list(kind) or pa.types.is_large_list(kind):
-        yield from _leaves(array.flatten())
-    else:
-        yield array
+def _leaves(field: NestedField, array: pa.Array) -> Iterator[tuple[NestedField, pa.Array]]:
+    match field.field_type:
+        case StructType(fields):
+            for inner, values in zip(fields, array.flatten(), strict=True):
+                yield from _leaves(inner, values)
+        case MapType() as kind:
+            yield from _leaves(kind.key_field, array.keys)
+            yield from _leaves(kind.value_field, array.items)
+        case ListType() as kind:
+            yield from _leaves(kind.element_field, array.flatten())
+        case _:
+            yield field, array
 
 
-def _is_old(array: pa.Array) -> bool:
-    kind = array.type
-    if pa.types.is_date32(kind):
-        first, least = _FIRST_DAY, pc.min(array.cast(pa.int32())).as_py()
-    elif pa.types.is_timestamp(kind):
-        first = _FIRST_MICROS * (NANOS_PER_MICRO if kind.unit == "ns" else 1)
-        least = pc.min(array.cast(pa.int64())).as_py()
-    else:
+def _is_old(file: StoredFile, leaf: NestedField, array: pa.Array) -> bool:
+    if leaf.field_id not in file.hybrid:
         return False
-    return least is not None and bool(least < first)
+    width = pa.int32() if leaf.field_type == DATE else pa.int64()
+    least = pc.min(array.cast(width)).as_py()
+    return least is not None and bool(least < _first(file, leaf))
 
 
 def _too_old(field: NestedField, location: str) -> InvalidDataError:
     return InvalidDataError(
-        f"{location} cannot be added: Spark wrote dates of column {field.name!r} in the Julian "
+        f"{location} cannot be added: it stores dates of column {field.name!r} in the Julian "
         "calendar, which would be read as other ones; read the file with Spark and write its rows "
         "to the table"
     )
