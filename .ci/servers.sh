@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Fetches the servers that tests start: S3, REST catalogs and Hive Metastores (jars, with Maven),
-# Azure (with npm), PostgreSQL and MariaDB; and Hadoop's client of S3 (jars). In the nightly profile
+# Azure (with npm), PostgreSQL and MariaDB; and Hadoop's clients of S3 and Azure (jars). In the nightly profile
 # also those that are large or slow to build: HDFS (jars), Nessie (a jar and a JVM), Google Cloud
 # Storage and MinIO (built with Go), and Kerberos (Python packages for its client, one of them
 # compiled).
@@ -45,6 +45,18 @@ fetch_hadoop_aws() {
   rm -rf "$folder.incomplete"
   timeout 300 mvn --batch-mode --quiet -Dstyle.color=never -f .ci/hadoop_aws/pom.xml \
     -Dhadoop="$1" -Dsdk="$2" dependency:copy-dependencies \
+    -DoutputDirectory="$PWD/$folder.incomplete" >/dev/null 2>&1 &&
+    mv "$folder.incomplete" "$folder"
+}
+
+# ABFS, Hadoop's client of Azure, likewise.
+fetch_hadoop_azure() {
+  local folder=.cache/java/hadoop-azure-$1
+  [ -d "$folder" ] && return
+  has mvn || return
+  rm -rf "$folder.incomplete"
+  timeout 300 mvn --batch-mode --quiet -Dstyle.color=never dependency:copy \
+    -Dartifact=org.apache.hadoop:hadoop-azure:"$1" \
     -DoutputDirectory="$PWD/$folder.incomplete" >/dev/null 2>&1 &&
     mv "$folder.incomplete" "$folder"
 }
@@ -149,6 +161,8 @@ fetch_with_maven() {
   # Spark 4.1 has the one version of Hadoop, Spark 4.3 the other.
   fetch_hadoop_aws 3.4.2 2.29.52 && fetch_hadoop_aws 3.5.0 2.35.4 ||
     say_lacking "no S3A: Maven is not installed, or could not fetch it"
+  fetch_hadoop_azure 3.4.2 && fetch_hadoop_azure 3.5.0 ||
+    say_lacking "no ABFS: Maven is not installed, or could not fetch it"
   fetch_hive 3.1.3 hive-standalone-metastore hive-schema-3.1.0.postgres.sql '*/lib/*.jar' &&
     fetch_hive 4.0.1 hive-standalone-metastore-server hive-schema-4.0.0.postgres.sql ||
     say_lacking "no Hive Metastore: Maven is not installed, or could not fetch it"

@@ -168,8 +168,8 @@ class TableScan:
         shown = given.get("filter", self._condition)
         if session is None:
             return summarize(planned, options, shown, None)
-        native = has_native_scans(session, planned.state.io)
-        obstacle = storage_obstacle(session, planned.state.io)
+        native = has_native_scans(session, planned.state)
+        obstacle = storage_obstacle(session, planned.state)
         return summarize(planned, options, shown, native, obstacle)
 
     def plan_files(self) -> list[FileScanTask]:

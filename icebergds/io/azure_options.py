@@ -1,4 +1,4 @@
-"""Translates Iceberg's properties of Azure storage to options of adlfs.
+"""Tells from Iceberg's properties of Azure storage how it is reached, for adlfs and other clients.
 
 A location names its account: `abfss://container@account.dfs.core.windows.net/...`. Properties that
 name an account are used for that one only; those of `adls.account-name`, and those without a name,
@@ -22,12 +22,53 @@ FILE_METADATA = {"is_directory": "false"}
 """What adlfs stores of a blob that is a file."""
 
 
+@dataclass(frozen=True, slots=True, repr=False)
+class AzureAccess:
+    """How the blobs of a location are reached.
+
+    Attributes:
+        account: the name of the storage account; empty if only the environment tells it.
+        address: of the account's blobs; empty likewise.
+        signature: a shared access signature (SAS), which is used before the key.
+        key: of the account.
+        connection: the connection string that says all this, if one was given.
+    """
+
+    account: str
+    address: str
+    signature: str = ""
+    key: str = ""
+    connection: str = ""
+
+
 def azure_options(authority: str, properties: Mapping[str, str]) -> dict[str, Any]:
     """Keyword arguments of adlfs.
 
-    The first that is given for the account is used: a connection string, a shared access signature
-    (SAS), the account's key, a token, a client's secret; else, what Azure's own tools use, such as
-    variables of the environment or a managed identity.
+    Without a connection string, signature or key, a token or a client's secret is used; else, what
+    Azure's own tools use, such as variables of the environment or a managed identity.
+
+    Args, Raises: as for `azure_access`.
+    """
+    access = azure_access(authority, properties)
+    if access.connection:
+        return {"connection_string": access.connection}
+    if not access.address:
+        return {}
+    if access.signature:
+        return _connection(access.address, SharedAccessSignature=access.signature)
+    if access.key:
+        return _connection(access.address, AccountName=access.account, AccountKey=access.key)
+    if is_true(properties, "adls.anon"):
+        return _connection(access.address)
+    return {
+        "account_name": access.account,
+        "account_host": access.address.removeprefix("https://"),
+        **_identity(properties),
+    }
+
+
+def azure_access(authority: str, properties: Mapping[str, str]) -> AzureAccess:
+    """How properties say that the blobs of a location are reached.
 
     Args:
         authority: of the location: `container@host` or `container`.
@@ -43,27 +84,18 @@ def azure_options(authority: str, properties: Mapping[str, str]) -> dict[str, An
     given = _of_account("adls.connection-string", host, account, properties)
     if given and not _is_address(given):
         if not (host and _setting(given, "AccountName") not in ("", account)):
-            return {"connection_string": _checked_connection(given)}
+            return _access_by(_checked_connection(given), account)
         given = ""
     if not (account or given):
-        return _of_environment(authority)
+        _require_environment(authority)
+        return AzureAccess("", "")
     address, _, signature = (given or _endpoint(host, account, properties)).partition("?")
     signature = signature or _of_account("adls.sas-token", host, account, properties)
     if signature:
         signature = _checked("adls.sas-token", signature.removeprefix("?"))
-        return _connection(address, SharedAccessSignature=signature)
-    key = first(properties, *_ACCOUNT_KEYS)
-    if key and named in ("", account):
-        return _connection(
-            address, AccountName=account, AccountKey=_checked("adls.account-key", key)
-        )
-    if is_true(properties, "adls.anon"):
-        return _connection(address)
-    return {
-        "account_name": account,
-        "account_host": address.removeprefix("https://"),
-        **_identity(properties),
-    }
+        return AzureAccess(account, address, signature=signature)
+    key = first(properties, *_ACCOUNT_KEYS) if named in ("", account) else ""
+    return AzureAccess(account, address, key=_checked("adls.account-key", key))
 
 
 _ACCOUNT_NAMES = ("adls.account-name", "adls.auth.shared-key.account.name")
@@ -107,14 +139,13 @@ def _host(authority: str) -> str:
     return host
 
 
-def _of_environment(authority: str) -> dict[str, Any]:
-    if any(os.environ.get(name) for name in _ENVIRONMENT):
-        return {}
-    raise InvalidOptionError(
-        f"location of container {authority!r}: it names no storage account; use "
-        "abfss://container@account.dfs.core.windows.net/..., or set adls.account-name or "
-        "adls.connection-string"
-    )
+def _require_environment(authority: str) -> None:
+    if not any(os.environ.get(name) for name in _ENVIRONMENT):
+        raise InvalidOptionError(
+            f"location of container {authority!r}: it names no storage account; use "
+            "abfss://container@account.dfs.core.windows.net/..., or set adls.account-name or "
+            "adls.connection-string"
+        )
 
 
 def _endpoint(host: str, account: str, properties: Mapping[str, str]) -> str:
@@ -168,6 +199,19 @@ def _checked_connection(text: str) -> str:
             "semicolons, such as AccountName=...;AccountKey=..., or the address of the account"
         )
     return text
+
+
+def _access_by(connection_string: str, account: str) -> AzureAccess:
+    account = _setting(connection_string, "AccountName") or account
+    protocol = _setting(connection_string, "DefaultEndpointsProtocol") or "https"
+    suffix = _setting(connection_string, "EndpointSuffix") or "core.windows.net"
+    return AzureAccess(
+        account,
+        _setting(connection_string, "BlobEndpoint") or f"{protocol}://{account}.blob.{suffix}",
+        _setting(connection_string, "SharedAccessSignature"),
+        _setting(connection_string, "AccountKey"),
+        connection_string,
+    )
 
 
 def _is_address(text: str) -> bool:

@@ -1,17 +1,15 @@
 """Translates Iceberg's properties of S3 to those of S3A, Hadoop's client, by which Spark reads.
 
-Hadoop keeps one client for each scheme and bucket, whatever the properties of later reads are. So
-the files of each set of properties have a scheme of their own, which Hadoop is told of.
+The files of each set of properties have a scheme of their own, which Hadoop is told of.
 """
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Iterable, Mapping
 
 from icebergds.io.fileio import FileIO
-from icebergds.io.fsspec_options import fsspec_protocol
-from icebergds.io.locations import is_local, split_location
+from icebergds.io.hadoop_schemes import scheme_of
+from icebergds.io.locations import split_location
 from icebergds.io.option_values import first, is_true
 
 S3A = "org.apache.hadoop.fs.s3a.S3AFileSystem"
@@ -31,21 +29,16 @@ def s3a_obstacle(io: FileIO) -> str | None:
     return "the table has storage properties, but no keys of S3 to pass to Spark"
 
 
-def is_of_s3(path: str) -> bool:
-    """Whether a resolved path is on S3."""
-    return not is_local(path) and fsspec_protocol(split_location(path)[0]) == "s3"
-
-
 def s3a_address(io: FileIO, path: str) -> str:
     """The address of a resolved path on S3, in the scheme of the storage's properties."""
     _, bucket, key = split_location(path)
-    return f"{_scheme(_settings(io.properties))}://{bucket}{key}"
+    return f"{scheme_of('s3a', _settings(io.properties))}://{bucket}{key}"
 
 
 def s3a_options(io: FileIO, paths: Iterable[str]) -> dict[str, str]:
     """Hadoop's options that open the addresses of resolved paths as the storage opens the paths."""
     settings = _settings(io.properties)
-    options = {f"fs.{_scheme(settings)}.impl": S3A, **_FEW_REQUESTS}
+    options = {f"fs.{scheme_of('s3a', settings)}.impl": S3A, **_FEW_REQUESTS}
     for bucket in sorted({split_location(path)[1] for path in paths}):
         # Those of a bucket win over those of all.
         options |= {f"fs.s3a.bucket.{bucket}.{name}": value for name, value in settings}
@@ -77,10 +70,6 @@ _OF_WRITES = frozenset(
 )
 _OF_WRITES_BEGIN = ("s3.sse.", "s3.write.")
 _FEW_REQUESTS = {
-    # Each asks for some bytes of each column of each row group, one after the other.
-    "parquet.filter.bloom.enabled": "false",
-    "parquet.filter.columnindex.enabled": "false",
-    "parquet.filter.dictionary.enabled": "false",
     # Columns that are near one another are one request.
     "fs.s3a.vectored.read.min.seek.size": "1M",
     "fs.s3a.vectored.read.max.merged.size": "64M",
@@ -114,11 +103,3 @@ def _settings(properties: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
             "secret.key": secret,
         }
     return tuple(sorted(found.items()))
-
-
-def _scheme(settings: tuple[tuple[str, str], ...]) -> str:
-    # Random: it is seen in paths, and other processes may share Spark's.
-    return _schemes.setdefault(settings, f"s3a-{secrets.token_hex(6)}")
-
-
-_schemes: dict[tuple[tuple[str, str], ...], str] = {}

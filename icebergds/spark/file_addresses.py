@@ -7,24 +7,26 @@ from urllib.parse import quote
 
 from pyspark.sql import SparkSession
 
+from icebergds.commit.operations import TableState
 from icebergds.io.fileio import FileIO
-from icebergds.io.hadoop_s3a import S3A, is_of_s3, s3a_address, s3a_options
+from icebergds.io.hadoop_clients import client_of
 from icebergds.io.locations import is_local
 from icebergds.spark.jvm import in_jvm
 from icebergds.spark.session import is_connect
 
 
-def storage_obstacle(spark: SparkSession, io: FileIO) -> str | None:
+def storage_obstacle(spark: SparkSession, state: TableState) -> str | None:
     """Why Spark cannot use the properties of a storage; None if it can, or if there are none."""
-    if not io.all_properties:
+    root = state.io.resolve(state.metadata.location)
+    if is_local(root) or not state.io.all_properties or is_connect(spark):
+        # The server of Connect says that it has no client when it is asked for the files.
         return None
-    if is_connect(spark):
-        return "the table has storage properties, which Spark does not get through Connect"
     from py4j.java_gateway import JavaClass
 
-    if not isinstance(in_jvm(spark, S3A), JavaClass):
-        return "the table has storage properties, and Spark has no S3A (hadoop-aws) to pass them to"
-    return None
+    client = client_of(root)
+    if client is None or isinstance(in_jvm(spark, client.java_class), JavaClass):
+        return None
+    return f"the table has storage properties, and Spark has no {client.name} to pass them to"
 
 
 def address_of(io: FileIO, location: str) -> str:
@@ -43,12 +45,22 @@ def listed_name(io: FileIO, location: str) -> str:
     path = io.resolve(location)
     if is_local(path):
         return f"file:{path}"
-    return s3a_address(io, path) if io.all_properties and is_of_s3(path) else path
+    client = client_of(path) if io.all_properties else None
+    return path if client is None else client.address(io, path)
 
 
 def hadoop_options(io: FileIO, locations: Iterable[str]) -> dict[str, str]:
-    """Options by which Spark opens the addresses of files on storages with properties."""
+    """Options by which Spark opens the addresses of files on a storage with properties."""
     if not io.all_properties:
         return {}
-    paths = [path for path in map(io.resolve, locations) if not is_local(path)]
-    return s3a_options(io, paths) if paths else {}
+    paths = list(map(io.resolve, locations))
+    client = client_of(paths[0]) if paths else None
+    return {} if client is None else {**_FEW_REQUESTS, **client.options(io, paths)}
+
+
+_FEW_REQUESTS = {
+    # Each asks for some bytes of each column of each row group, one after the other.
+    "parquet.filter.bloom.enabled": "false",
+    "parquet.filter.columnindex.enabled": "false",
+    "parquet.filter.dictionary.enabled": "false",
+}

@@ -21,6 +21,7 @@ from typing import Any
 from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession, functions as f, types as spark_types
 
+from icebergds.commit.operations import TableState
 from icebergds.errors import IcebergError
 from icebergds.formats.deletes.positions import PositionSet
 from icebergds.io.fileio import FileIO
@@ -65,11 +66,11 @@ _MOST_OTHERS = 100
 NATIVE_SCANS = "spark.icebergpy.native-scans"
 
 
-def has_native_scans(spark: SparkSession, io: FileIO) -> bool:
-    """Whether scans of a session are native where they can be, of tables on a storage."""
+def has_native_scans(spark: SparkSession, state: TableState) -> bool:
+    """Whether scans of a session are native where they can be, of a table on its storage."""
     if spark.conf.get(NATIVE_SCANS, "false") != "true":
         return False
-    return storage_obstacle(spark, io) is None
+    return storage_obstacle(spark, state) is None
 
 
 def native_frame(
@@ -119,10 +120,10 @@ def native_frame(
     schema = stored.struct([*fields, *_beside(stored, fields, others)])
     paths = [file.file_path for file in files]
     addresses = [address_of(plan.io, path) for path in paths]
+    options = hadoop_options(plan.io, paths)
     rows = None
     if not is_connect(spark):
         if names is not None or file_has_ids(plan.io, paths[0]):
-            options = hadoop_options(plan.io, paths)
             if not options:
                 rows = parquet_by_id(spark, schema, addresses)
             elif sizes := _stored_sizes(plan.io, paths):
@@ -134,7 +135,7 @@ def native_frame(
             and all(is_named(plan.io, file, fields) for file in some_of(files))
         )
     ):
-        rows = _by_name(spark, schema, addresses)
+        rows = _by_name(spark, schema, addresses, options)
     if rows is not None and deleted is not None:
         rows = _without_deleted(spark, rows, plan.io, deleted)
     if rows is None:
@@ -193,10 +194,14 @@ def _stored_sizes(io: FileIO, paths: Sequence[str]) -> list[int] | None:
 
 
 def _by_name(
-    spark: SparkSession, schema: spark_types.StructType, addresses: Sequence[str]
+    spark: SparkSession,
+    schema: spark_types.StructType,
+    addresses: Sequence[str],
+    options: Mapping[str, str],
 ) -> DataFrame | None:
+    given = {**READ_OPTIONS, **options}
     try:
-        rows = spark.read.schema(schema).options(**READ_OPTIONS).parquet(*addresses)
+        rows = spark.read.schema(schema).options(**given).parquet(*addresses)
         # Spark tells only now whether it can access the files.
         _ = rows.schema
     except PySparkException as error:

@@ -53,7 +53,7 @@ def read_dataframe(spark: SparkSession, state: TableState, options: ReadOptions)
         InvalidFilterError, InvalidOptionError, NoSuchSnapshotError: as for `plan_read`.
     """
     if options.changes is None:
-        planned = plan_scan(state, options, for_native=has_native_scans(spark, state.io))
+        planned = plan_scan(state, options, for_native=has_native_scans(spark, state))
         return scan_dataframe(spark, planned)
     snapshot, plan = plan_read(state, options)
     return planned_dataframe(spark, plan, plan_task_groups(options, state, snapshot, plan))
@@ -108,7 +108,7 @@ def scan_by_reader(
 
 def mixed_obstacle(spark: SparkSession, scan: PlannedScan) -> str | None:
     """Why icebergds reads all files of a scan that must be no union; None if it need not."""
-    ways = _ways(spark, scan) if scan.as_one and has_native_scans(spark, scan.state.io) else None
+    ways = _ways(spark, scan) if scan.as_one and has_native_scans(spark, scan.state) else None
     return _ONE_READER if ways is not None and ways.are_several else None
 
 

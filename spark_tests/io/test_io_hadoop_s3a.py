@@ -7,7 +7,7 @@ import json
 import pytest
 
 from icebergds.io.fileio import FileIO
-from icebergds.io.hadoop_s3a import is_of_s3, s3a_address, s3a_obstacle, s3a_options
+from icebergds.io.hadoop_s3a import s3a_address, s3a_obstacle, s3a_options
 
 KEYS = {"s3.access-key-id": "key", "s3.secret-access-key": "a secret"}
 PATH = "s3://lake/db/file.parquet"
@@ -76,13 +76,3 @@ def test_vended_credentials_are_not_passed_on() -> None:
 def test_settings_of_writes_do_not_matter() -> None:
     writes = {"s3.sse.type": "s3", "s3.write.tags.team": "a", "s3.delete-enabled": "true"}
     assert s3a_obstacle(FileIO({**KEYS, **writes, "max-metadata-bytes": "1000"})) is None
-
-
-@pytest.mark.parametrize("scheme", ["s3", "s3a", "s3n"])
-def test_all_schemes_of_s3_lead_there(scheme: str) -> None:
-    assert is_of_s3(f"{scheme}://lake/f")
-
-
-@pytest.mark.parametrize("path", ["/lake/f", "gs://lake/f", "hdfs://host/lake/f"])
-def test_other_storages_are_not_s3(path: str) -> None:
-    assert not is_of_s3(path)

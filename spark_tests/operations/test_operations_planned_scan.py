@@ -119,26 +119,36 @@ def test_spark_s_reader_reads_files_without_deletes(tmp_path: Path) -> None:
     assert rule.split(scan.files) == (list(scan.files), [])
 
 
-def test_spark_s_reader_does_not_know_properties_of_the_storage(table: Table) -> None:
+def test_properties_of_storages_do_not_matter_to_local_files(table: Table) -> None:
     scan = planned(table, for_native=True)
-    assert native_rule_of(scan) is not None
     with_properties = replace(scan.state, io=FileIO({"s3.endpoint": "http://x"}))
-    assert native_rule_of(replace(scan, state=with_properties)) is None
+    assert native_rule_of(scan) is not None
+    assert native_rule_of(replace(scan, state=with_properties)) is not None
 
 
 @pytest.mark.parametrize(
-    ("properties", "why"),
+    ("properties", "location", "why"),
     [
-        ({"s3.endpoint": "http://x"}, "no keys of S3 to pass to Spark"),
-        ({"s3.access-key-id": "k", "s3.secret-access-key": "s"}, "files that are not on S3"),
+        ({"s3.endpoint": "http://x"}, "s3://lake/t", "no keys of S3 to pass to Spark"),
+        (
+            {"s3.access-key-id": "k", "s3.secret-access-key": "s"},
+            "s3://lake/t",
+            "files that are not on S3",
+        ),
+        ({"gcs.oauth2.token": "t"}, "gs://lake/t", "to which they are not passed"),
     ],
 )
 def test_why_spark_s_reader_reads_nothing_is_logged(
-    table: Table, caplog: pytest.LogCaptureFixture, properties: dict[str, str], why: str
+    table: Table,
+    caplog: pytest.LogCaptureFixture,
+    properties: dict[str, str],
+    location: str,
+    why: str,
 ) -> None:
     caplog.set_level(logging.INFO, logger="icebergds")
     scan = planned(table, for_native=True)
-    with_properties = replace(scan.state, io=FileIO(properties))
+    metadata = replace(scan.state.metadata, location=location)
+    with_properties = replace(scan.state, metadata=metadata, io=FileIO(properties))
     native_rule_of(replace(scan, state=with_properties))
     assert why in caplog.text
     assert "http://x" not in caplog.text

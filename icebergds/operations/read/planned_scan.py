@@ -10,7 +10,8 @@ from typing import Any
 from icebergds.commit.operations import TableState
 from icebergds.expr.nodes import TRUE, Expr, and_, relaxed
 from icebergds.expr.residual import residual_evaluator
-from icebergds.io.hadoop_s3a import is_of_s3, s3a_obstacle
+from icebergds.io.hadoop_clients import files_obstacle
+from icebergds.io.locations import is_local
 from icebergds.operations.read.chosen_files import choose_files, planner_of
 from icebergds.operations.read.options import ReadOptions, split_options
 from icebergds.operations.read.snapshot_read import plan_read
@@ -31,7 +32,7 @@ from icebergds.spec.schema import Schema
 from icebergds.spec.snapshot import Snapshot
 
 _LOG = logging.getLogger(__name__)
-# On S3, where Spark asks for the parts of a file one after the other; the size is in bytes.
+# On remote storage, where Spark asks for the parts of a file one after the other; size in bytes.
 _FEW_FILES = 8
 _SMALL_FILE = 8 << 20
 
@@ -133,7 +134,9 @@ def native_obstacle_of(scan: PlannedScan) -> str | None:
 
 def native_obstacle_in(state: TableState, plan: ReadPlan) -> str | None:
     """Why Spark's own reader may read no file of a read that is not planned yet."""
-    obstacle = s3a_obstacle(state.io) if state.io.all_properties else None
+    obstacle = None
+    if state.io.all_properties:
+        obstacle = files_obstacle(state.io, state.metadata.location, ())
     return obstacle or native_obstacle(plan, _names(state))
 
 
@@ -142,12 +145,13 @@ def _storage_obstacle(scan: PlannedScan) -> str | None:
     io, files = scan.state.io, [file.entry.data_file for file in scan.files]
     if not io.all_properties:
         return None
-    if not all(is_of_s3(io.resolve(file.file_path)) for file in files):
-        return "the table has storage properties, and files that are not on S3"
+    location = scan.state.metadata.location
+    obstacle = files_obstacle(io, location, (file.file_path for file in files))
+    if obstacle is not None or is_local(io.resolve(location)):
+        return obstacle
     nbytes = sum(file.file_size_in_bytes for file in files)
-    if len(files) > _FEW_FILES and nbytes < _SMALL_FILE * len(files):
-        return "many small files on S3"
-    return s3a_obstacle(io)
+    are_small = len(files) > _FEW_FILES and nbytes < _SMALL_FILE * len(files)
+    return "many small files on remote storage" if are_small else None
 
 
 def _names(state: TableState) -> set[str]:

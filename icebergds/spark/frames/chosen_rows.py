@@ -66,7 +66,7 @@ def chosen_rows(
     """
     if options.changes is not None:
         return read_dataframe(spark, state, options)
-    native = has_native_scans(spark, state.io)
+    native = has_native_scans(spark, state)
     scan = _planned(state, options, condition, columns, for_native=native, as_one=as_one)
     return scan_dataframe(spark, scan)
 
@@ -83,8 +83,8 @@ def chosen_rows_summary(
     """What `chosen_rows` reads and skips; `options` are not those of changes."""
     scan = _planned(state, options, condition, columns, for_native=True, as_one=as_one)
     shown = None if condition == TRUE else sql_text(condition, schema_of_read(state, options))
-    native = has_native_scans(spark, state.io)
-    obstacle = storage_obstacle(spark, state.io) or mixed_obstacle(spark, scan)
+    native = has_native_scans(spark, state)
+    obstacle = storage_obstacle(spark, state) or mixed_obstacle(spark, scan)
     return summarize(scan, options, shown, native, obstacle)
 
 

@@ -147,7 +147,7 @@ def load_of_state(
     check_read(options, state, snapshot, table_schema)
     chosen = columns(state, table_schema)
     plan = make_read_plan(options, state, table_schema, chosen)
-    is_native = has_native_scans(spark, state.io) and native_obstacle_in(state, plan) is None
+    is_native = has_native_scans(spark, state) and native_obstacle_in(state, plan) is None
     read = all_nullable(spark_schema(chosen)) if is_native else spark_schema(chosen)
     return TableLoad(state, options, snapshot, plan, read, is_native)
 

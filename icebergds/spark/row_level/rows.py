@@ -62,7 +62,7 @@ def plan_rows_to_change(
         for_changes=True,
     )
     # Tasks would not know the files by the names that S3A has for them.
-    is_native = not state.io.all_properties and has_native_scans(spark, state.io)
+    is_native = not state.io.all_properties and has_native_scans(spark, state)
     scan = plan_scan(state, options, for_native=is_native, as_one=as_one)
     frame, native = scan_by_reader(spark, scan)
     names = {path: file_token(path) for path in map(_path, scan.files)}

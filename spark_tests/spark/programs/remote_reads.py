@@ -1,46 +1,50 @@
-"""Loads tables of S3 by properties in a cluster that has S3A; prints what it saw as a line of JSON.
+"""Loads remote tables by properties in a cluster that has a client of Hadoop for their storage.
 
-    s3a_reads.py LOCATION PROPERTIES OTHER_PROPERTIES JARS
+    remote_reads.py LOCATION PROPERTIES OTHER_PROPERTIES JARS SETTINGS THROUGH
 
-Properties are JSON and lead to one storage. Of Spark's own settings of S3A none leads there.
+Prints what it saw as a line of JSON. Properties are JSON, and all lead to one storage; so are the
+settings of the client in Spark, none of which leads there. Spark is reached through "connect", or
+it is "classic" and a cluster.
 """
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import sys
 from collections.abc import Callable
+from contextlib import redirect_stdout
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
 from icebergds import load_table, register
 
-_NOWHERE = {
-    "endpoint": "http://127.0.0.1:1",
-    "access.key": "another",
-    "secret.key": "another",
-    "path.style.access": "false",
-    "attempts.maximum": "1",
-    "retry.limit": "1",
-}
 
-
-def main(location: str, properties: str, other_properties: str, jars: str) -> None:
-    bucket = location.split("/")[2]
+def main(
+    location: str,
+    properties: str,
+    other_properties: str,
+    jars: str,
+    settings: str,
+    through: str,
+) -> None:
+    builder: Any = SparkSession.builder
+    if through == "connect":
+        builder = builder.remote("local[2]")
+    else:
+        builder = builder.master("local-cluster[2,1,1024]")
     builder = (
-        SparkSession.builder.master("local-cluster[2,1,1024]")
-        .config("spark.ui.enabled", "false")
+        builder.config("spark.ui.enabled", "false")
         .config("spark.log.level", "OFF")
         .config("spark.executor.memory", "512m")
         .config("spark.sql.shuffle.partitions", "2")
         .config("spark.executorEnv.PYTHONPATH", os.environ["PYTHONPATH"])
         .config("spark.jars", ",".join(os.path.join(jars, name) for name in os.listdir(jars)))
     )
-    for name, value in _NOWHERE.items():
-        builder = builder.config(f"spark.hadoop.fs.s3a.{name}", value)
-        builder = builder.config(f"spark.hadoop.fs.s3a.bucket.{bucket}.{name}", value)
+    for name, value in json.loads(settings).items():
+        builder = builder.config(f"spark.hadoop.{name}", value)
     spark = builder.getOrCreate()
     register(spark)
     given, other = json.loads(properties), json.loads(other_properties)
@@ -57,16 +61,17 @@ def main(location: str, properties: str, other_properties: str, jars: str) -> No
     print(
         json.dumps(
             {
+                "through": through,
                 **seen_rows,
                 "filtered": listed(people.where("id > 2").select("id")),
                 "joined": listed(people.join(load("deleted"), "id").select("id")),
-                "in turns": [schemes(load("people", each)) for each in (given, other, given)],
+                "in turns": [schemes(load("deleted", each)) for each in (given, other, given)],
                 "explained": str(
                     load_table(f"{location}/people", properties=given).scan().plan_summary(spark)
                 ),
                 "refreshed": refreshed(spark, people),
                 "not kept": not_kept(spark, lambda: load("people")),
-                "plans": people._jdf.queryExecution().toString(),
+                "plans": explained(load("deleted")),
                 "changed": changed(spark, f"{location}/changed", given),
             }
         ),
@@ -77,6 +82,14 @@ def main(location: str, properties: str, other_properties: str, jars: str) -> No
 
 def listed(rows: DataFrame) -> list[list[Any]]:
     return sorted(map(list, rows.collect()))
+
+
+def explained(rows: DataFrame) -> str:
+    """All plans of rows, as they are shown to users."""
+    shown = io.StringIO()
+    with redirect_stdout(shown):
+        rows.explain(extended=True)
+    return shown.getvalue()
 
 
 def schemes(rows: DataFrame) -> list[str]:

@@ -1,0 +1,225 @@
+"""Tables on S3 and Azure by properties, which Spark reads by Hadoop's clients if it has them."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pyspark
+import pytest
+from spark_reads import run_program
+
+from icebergds import Table, load_catalog
+
+if TYPE_CHECKING:
+    from azure_server import AzureServer
+    from s3_server import S3Server
+
+pytestmark = [pytest.mark.spark, pytest.mark.long, pytest.mark.every_spark]
+
+_CACHE = Path(__file__).resolve().parents[2] / ".cache/java"
+Seen = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Storage:
+    """A storage, and what Spark is given to read from it.
+
+    Attributes:
+        location: where tables may be.
+        client: the scheme of Hadoop's client.
+        package: in which it is.
+        properties, other_properties: lead there.
+        settings: Spark's own, which lead elsewhere.
+        secrets: among the properties, not to be shown.
+    """
+
+    location: str
+    client: str
+    package: str
+    properties: dict[str, str]
+    other_properties: dict[str, str]
+    settings: dict[str, str]
+    secrets: tuple[str, ...]
+
+
+def _s3(server: S3Server) -> Storage:
+    location, secret = server.new_location(), "not to be shown"
+    given = {
+        "endpoint": "http://127.0.0.1:1",
+        "access.key": "another",
+        "secret.key": "another",
+        "path.style.access": "false",
+        "attempts.maximum": "1",
+        "retry.limit": "1",
+    }
+    ofs = ("fs.s3a", f"fs.s3a.bucket.{location.split('/')[2]}")
+    return Storage(
+        location,
+        "s3a",
+        "hadoop-aws",
+        {**server.properties, "s3.secret-access-key": secret},
+        {**server.racing_properties, "s3.secret-access-key": secret},
+        {f"{of}.{name}": value for of in ofs for name, value in given.items()},
+        (secret,),
+    )
+
+
+def _azure(server: AzureServer) -> Storage:
+    location = server.new_location()
+    container, _, host = location.split("/")[2].partition("@")
+    signature = server.signature(container, permission="rwdl")
+    address = {key: value for key, value in server.properties.items() if "storage" in key}
+    ofs = ("", f".{host}")
+    given = {
+        "account.auth.type": "SAS",
+        "sas.fixed.token": "another",
+        "account.key": "YW5vdGhlcg==",
+        "abfs.endpoint": "127.0.0.1:1",
+        "io.retry.max.retries": "1",
+    }
+    return Storage(
+        location,
+        "abfs",
+        "hadoop-azure",
+        server.properties,
+        {**address, "adls.sas-token": signature},
+        {f"fs.azure.{name}{of}": value for of in ofs for name, value in given.items()}
+        | {f"fs.azure.sas.fixed.token.{container}.{host}": "another"},
+        (server.properties["adls.account-key"], signature),
+    )
+
+
+@pytest.fixture(scope="module", params=["s3", "azure"])
+def storage(request: pytest.FixtureRequest) -> Storage:
+    server = request.getfixturevalue(request.param)
+    return _s3(server) if request.param == "s3" else _azure(server)
+
+
+@pytest.fixture(scope="module", params=["classic", "connect"])
+def seen(
+    storage: Storage, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Seen:
+    location = f"{storage.location}/a lake%20 {request.param}"
+    jars = _jars(storage.package)
+    _fill(location, storage.properties)
+    return run_program(
+        "remote_reads.py",
+        f"{location}/db",
+        json.dumps(storage.properties),
+        json.dumps(storage.other_properties),
+        str(jars),
+        json.dumps(storage.settings),
+        request.param,
+        through_connect=request.param == "connect",
+        directory=tmp_path_factory.mktemp(storage.client),
+    )
+
+
+def _jars(package: str) -> Path:
+    """Hadoop's client, of the version that Spark needs."""
+    (jar,) = (Path(pyspark.__file__).parent / "jars").glob("hadoop-client-api-*.jar")
+    jars = _CACHE / jar.stem.replace("hadoop-client-api", package)
+    if not jars.exists():
+        pytest.skip(f"no {jars.name}; run .ci/servers.sh")
+    return jars
+
+
+def _fill(location: str, properties: dict[str, str]) -> None:
+    catalog = load_catalog("remote", warehouse=location, **properties)
+    catalog.create_namespace("db")
+
+    def created(name: str, rows: pa.Table, appends: int) -> Table:
+        table = catalog.create_table(f"db.{name}", rows.schema, partition_spec="day")
+        for _ in range(appends):
+            table.append(rows)
+        return table
+
+    rows = pa.table({"id": [1, 2, 3, 4], "name": ["a", "b", None, "d"], "day": [1, 1, 2, 2]})
+    people = created("people", rows, 1)
+    with people.update_schema() as update:
+        update.rename_column("name", "first name")
+        update.add_column("name", "string")
+    created("deleted", rows, 1).delete("id in (1, 4)")
+    created("changed", rows, 1)
+    keyed = created("keyed", rows, 1)
+    keyed.upsert(pa.table({"id": [2], "name": ["z"], "day": [1]}), ["id", "day"])
+    created("small", rows.slice(0, 1), 9)
+    grown = created("grown", pa.concat_tables([rows] * 50), 1)
+    for task in grown.scan().plan_files():
+        path, file = task.file.file_path, pa.BufferOutputStream()
+        written = pq.read_table(pa.BufferReader(grown.io.read_bytes(path)))
+        pq.write_table(written, file, row_group_size=10, compression="none")
+        grown.io.write(path, file.getvalue().to_pybytes())
+
+
+def test_spark_reads_columns_by_their_ids(seen: Seen, storage: Storage) -> None:
+    rows = [[1, "a", 1, None], [2, "b", 1, None], [3, None, 2, None], [4, "d", 2, None]]
+    assert seen["people"]["rows"] == rows
+    # Columns have got the names of others, by which Spark finds them through Connect.
+    assert seen["through"] == "connect" or _is_native(seen["people"], storage)
+
+
+def test_spark_leaves_deleted_rows_out(seen: Seen, storage: Storage) -> None:
+    assert [row[0] for row in seen["deleted"]["rows"]] == [2, 3]
+    assert _is_native(seen["deleted"], storage)
+
+
+def test_keys_of_equality_deletes_are_read_by_spark_too(seen: Seen, storage: Storage) -> None:
+    assert [row[:2] for row in seen["keyed"]["rows"]] == [[1, "a"], [2, "z"], [3, None], [4, "d"]]
+    assert _is_native(seen["keyed"], storage)
+
+
+def test_conditions_narrow_what_is_read(seen: Seen) -> None:
+    assert seen["filtered"] == [[3], [4]]
+
+
+def test_tables_are_joined(seen: Seen) -> None:
+    assert seen["joined"] == [[2], [3]]
+
+
+def test_many_small_files_are_read_by_icebergds(seen: Seen) -> None:
+    assert seen["small"] == {"rows": [[1, "a", 1]] * 9, "schemes": []}
+
+
+def test_each_storage_is_reached_by_its_own_properties(seen: Seen) -> None:
+    """Hadoop keeps the client of a scheme and bucket that it made first."""
+    first, other, again = seen["in turns"]
+    assert first == again != other
+
+
+def test_the_plan_says_that_spark_reads(seen: Seen) -> None:
+    assert "Spark's own Parquet reader reads 2 of 2 files" in seen["explained"]
+
+
+def test_rows_of_files_that_are_larger_than_manifests_say_are_read(
+    seen: Seen, storage: Storage
+) -> None:
+    assert len(seen["grown"]["rows"]) == 200
+    assert _is_native(seen["grown"], storage)
+
+
+def test_all_files_are_found_where_spark_keeps_no_list(seen: Seen) -> None:
+    assert seen["not kept"] == seen["people"]["rows"]
+
+
+def test_all_files_are_found_when_spark_looks_for_them_again(seen: Seen) -> None:
+    assert seen["refreshed"] == seen["people"]["rows"]
+
+
+def test_plans_do_not_show_keys(seen: Seen, storage: Storage) -> None:
+    assert "FileScan parquet" in seen["plans"]
+    assert not [secret for secret in storage.secrets if secret in seen["plans"]]
+
+
+def test_rows_that_spark_changed_are_read(seen: Seen) -> None:
+    assert [row[1] for row in seen["changed"]] == ["x", "b", None, "d"]
+
+
+def _is_native(seen: Seen, storage: Storage) -> bool:
+    (scheme,) = seen["schemes"]
+    return bool(scheme.startswith(f"{storage.client}-"))
