@@ -12,7 +12,7 @@ from icebergds.errors import CommitStateUnknownError, ValidationError
 from icebergds.spec.metadata import TableMetadata
 from icebergds.spec.types import NestedField
 from icebergds.spec.updates.requirements import AssertRefSnapshotId, TableRequirement
-from icebergds.spec.updates.table_updates import TableUpdate
+from icebergds.spec.updates.table_updates import SetSnapshotRef, TableUpdate
 
 _T = TypeVar("_T")
 
@@ -117,7 +117,21 @@ def _merged(changes: list[Change]) -> Change:
             ref = requirement.ref if isinstance(requirement, AssertRefSnapshotId) else None
             requirements.setdefault((type(requirement), ref), requirement)
         updates += change.updates
-    return Change(list(requirements.values()), updates)
+    return Change(list(requirements.values()), _without_passing(updates))
+
+
+def _without_passing(updates: list[TableUpdate]) -> list[TableUpdate]:
+    """Leaves out where a branch or tag was between the steps, as no reader has ever seen it.
+
+    The log would have the time of the commit for it, and the earlier one of its step for a snapshot
+    that was written after it.
+    """
+    last = {each.name: at for at, each in enumerate(updates) if isinstance(each, SetSnapshotRef)}
+    return [
+        each
+        for at, each in enumerate(updates)
+        if not isinstance(each, SetSnapshotRef) or last[each.name] == at
+    ]
 
 
 def _refuse_moved_branches(staged: StagedOperations, state: TableState) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from icebergds import Catalog, Table, load_catalog
+from icebergds import Catalog, Table, Transaction, load_catalog
 from icebergds.errors import (
     AlreadyExistsError,
     InvalidOptionError,
@@ -87,6 +88,34 @@ def test_two_schemas_of_a_transaction_are_both_kept(table: Table) -> None:
         tx.update_schema().add_column("c", "string").commit()
     assert table.schema().ids_by_name == {"id": 1, "b": 2, "c": 3}
     assert (table.metadata.current_schema_id, len(table.metadata.schemas)) == (2, 3)
+
+
+def _roll_back(tx: Transaction, first: int) -> None:
+    tx.manage_snapshots().rollback_to_snapshot(first).commit()
+
+
+def _fast_forward(tx: Transaction, first: int) -> None:
+    tx.manage_snapshots().fast_forward("main", "later").commit()
+
+
+@pytest.mark.parametrize("move", [_roll_back, _fast_forward])
+def test_a_move_of_main_before_a_write_may_be_committed_much_later(
+    table: Table, monkeypatch: pytest.MonkeyPatch, move: Callable[[Transaction, int], None]
+) -> None:
+    first = table.snapshots()[0].snapshot_id
+    table.manage_snapshots().create_branch("later").commit()
+    table.append(ids(2), branch="later")
+    if move is _roll_back:
+        table.append(ids(3))
+    now = time.time_ns
+    with table.transaction() as tx:
+        move(tx, first)
+        tx.append(ids(4))
+        monkeypatch.setattr(time, "time_ns", lambda: now() + 120 * 10**9)
+    log = table.refresh().metadata.snapshot_log
+    assert [entry.timestamp_ms for entry in log] == sorted(entry.timestamp_ms for entry in log)
+    assert log[-1].snapshot_id == table.metadata.current_snapshot_id
+    assert rows(table) == ([1, 4] if move is _roll_back else [1, 2, 4])
 
 
 def test_a_rollback_in_a_transaction_is_committed_with_the_rest(table: Table) -> None:
