@@ -15,7 +15,7 @@ from icebergds.errors import CommitStateUnknownError, InvalidOptionError
 from icebergds.expr.names import quote_name
 from icebergds.operations.imports.foreign_table import (
     ForeignTable,
-    check_import,
+    check_import_with_files,
     import_table,
     renamed,
 )
@@ -122,11 +122,11 @@ def migrate(
 ) -> MigratedTable:
     """Replaces a Parquet, ORC or Avro table of Spark by a table of its files.
 
-    The old table is renamed first, so that nobody writes to it, and renamed back if it could not be
-    replaced. Spark's session catalog cannot hold tables of this format: the new table is at a
-    location or in a catalog of this package, and queries name it as such. The old name is free
-    afterwards. The new table owns the files: its maintenance deletes those it no longer needs,
-    which the backup then lacks.
+    The files are checked first. Then the old table is renamed, so that nobody writes to it, and
+    renamed back if it could not be replaced. Spark's session catalog cannot hold tables of this
+    format: the new table is at a location or in a catalog of this package, and queries name it as
+    such. The old name is free afterwards. The new table owns the files: its maintenance deletes
+    those it no longer needs, which the backup then lacks.
 
     Spark moves the directory of a managed table that it renames: the new table has the files at
     their new place, and tables that `snapshot` made of the old one lose them. **Do not drop the
@@ -160,7 +160,16 @@ def migrate(
         )
     backup = _backup_name(name, text_argument("backup_table_name", backup_table_name))
     asked = {**mapping_argument("properties", properties), **_MIGRATED}
-    check_import(found, address, asked, location=text_argument("location", location), apart=False)
+    with nothing_committed(address.path):
+        # A rename loses partitions in some of Spark's catalogs, for good.
+        check_import_with_files(
+            found,
+            address,
+            asked,
+            location=text_argument("location", location),
+            time_zone=zone_of(spark) or "UTC",
+            runner=task_runner(spark),
+        )
     rename_session_table(spark, name, backup)
     try:
         source = renamed(found, session_table(spark, backup))

@@ -17,6 +17,7 @@ from icebergds.operations.conditions import Setting, default_setting, plannable_
 from icebergds.operations.outcomes import nothing_committed
 from icebergds.operations.write.append_overwrite import with_merged_schema
 from icebergds.operations.write.arrow_rows import Rows, change_rows
+from icebergds.operations.write.ignored_audit import refuse_ignored_audit
 from icebergds.operations.write.metadata_delete import delete_by_metadata, is_metadata_delete
 from icebergds.operations.write.options import WriteOptions, refuse_options_of_writes
 from icebergds.operations.write.row_counts import RowCounts, counts_of
@@ -45,6 +46,7 @@ def write_frame(
     Arguments and errors are those of `Table.append` and `Table.overwrite`.
     """
     _require_frame(df)
+    refuse_ignored_audit(_session_setting(df.sparkSession), table, options)
     from icebergds.spark import dataframe_writes
 
     return dataframe_writes.write_frame(df, table, options, overwrite=overwrite)
@@ -60,6 +62,7 @@ def overwrite_rows(
             "DataFrame; with Arrow rows, give overwrite_filter as SQL text"
         )
     _require_frame(df)
+    refuse_ignored_audit(_session_setting(df.sparkSession), table, options)
     from icebergds.spark import dataframe_writes
 
     return dataframe_writes.overwrite_rows(df, table, condition, options)
@@ -74,6 +77,7 @@ def delete_rows(
 ) -> Changed:
     """Implements `Table.delete`."""
     refuse_options_of_writes(options, "delete")
+    refuse_ignored_audit(_session_setting(spark), table, options)
     options = options.in_zone(_session_zone(spark))
     row_filter = plannable_condition(
         _unqualified(condition, alias),
@@ -106,6 +110,7 @@ def update_rows(
     from icebergds.spark.row_level.target import make_target
 
     refuse_options_of_writes(options, "update")
+    refuse_ignored_audit(_session_setting(spark), table, options)
     target = make_target(spark, table, "update", options, alias)
     return _changed(table, update.update_rows(target, values, condition))
 
@@ -131,6 +136,7 @@ def begin_merge(
     from icebergds.spark.row_level.target import Target, make_target
 
     def changed(table: LoadedTable, run: Callable[[Target], Committed | None]) -> Changed:
+        refuse_ignored_audit(_session_setting(source.sparkSession), table, options)
         target = make_target(source.sparkSession, table, "merge", options)
         return _changed(table, run(target))
 
@@ -157,6 +163,7 @@ def change_by_key(table: LoadedTable, rows: Rows | DataFrame, options: WriteOpti
     from icebergds.spark.row_level import upsert
 
     _require_frame(rows)
+    refuse_ignored_audit(_session_setting(rows.sparkSession), table, options)
     return _changed(table, upsert.change_by_key(table, rows, options))
 
 

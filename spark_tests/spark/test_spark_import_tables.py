@@ -274,6 +274,19 @@ def test_a_table_that_cannot_be_migrated_keeps_its_name(
     assert len(spark.table("imports.events").inputFiles()) == 5
 
 
+def test_a_table_whose_files_do_not_fit_is_not_renamed(
+    spark: SparkSession, catalog: Catalog, database: str
+) -> None:
+    """Spark's catalog in memory loses partitions with such names by a rename."""
+    spark.sql(
+        "CREATE TABLE imports.t USING orc PARTITIONED BY (k) "
+        "AS SELECT timestamp_seconds(id) AS t, concat('a/', id) AS k FROM range(3)"
+    )
+    with pytest.raises(InvalidDataError, match=r"/t/k=.* cannot be added"):
+        migrate(spark, "imports.t", "db.t", catalog=catalog)
+    assert spark.table("imports.t").count() == 3
+
+
 def test_nothing_is_renamed_if_the_new_table_exists(
     spark: SparkSession, catalog: Catalog, database: str
 ) -> None:

@@ -222,13 +222,27 @@ def test_names_that_begin_with_a_catalog_of_the_session_are_no_paths(
     assert not Path("harbour.db.t").exists()
 
 
+_OF_TABLES: list[Callable[[Table, DataFrame], object]] = [
+    lambda table, rows: table.append(rows),
+    lambda table, rows: table.overwrite(rows),
+    lambda table, rows: table.overwrite(rows, f.col("id") > 0),
+    lambda table, rows: table.upsert(rows, ["id"]),
+    lambda table, rows: table.merge(rows, "id").when_matched_delete().execute(),
+    lambda table, _: table.update({"s": "'x'"}, "id = 1"),
+    lambda table, _: table.delete("id = 1"),
+]
+
+
 def test_settings_of_audits_are_not_passed_over(front: SparkSession, harbour: Catalog) -> None:
     write = numbers(front, 1).write.format("icebergpy")
     write.option("table-property.write.wap.enabled", "true").saveAsTable("harbour.db.t")
     front.conf.set("spark.wap.branch", "audit")
     append = numbers(front, 2).write.format("icebergpy").mode("append")
-    with pytest.raises(InvalidOptionError, match=r"option\('wap\.branch', 'audit'\)"):
+    with pytest.raises(InvalidOptionError, match=r"option 'wap\.branch' = 'audit'"):
         append.saveAsTable("harbour.db.t")
+    for change in _OF_TABLES:
+        with pytest.raises(InvalidOptionError, match=r"option 'wap\.branch' = 'audit'"):
+            change(harbour.load_table("db.t"), numbers(front, 2))
     append.option("wap.branch", "audit").saveAsTable("harbour.db.t")
     table = harbour.load_table("db.t")
     assert ids(table) == [1]

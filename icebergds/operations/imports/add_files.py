@@ -80,6 +80,21 @@ def add_files(
         ValidationError: the table's columns were changed meanwhile.
         CommitConflictError, CommitStateUnknownError: as for other commits.
     """
+    described, mapping = _described(table, request, runner)
+    files = tuple(each.data_file for each in described)
+    added = AddedFiles(len(files), len({file.partition for file in files}))
+    return added, _commit(table, described, mapping, request.refuses_duplicates, options)
+
+
+def check_files(table: LoadedTable, request: AddFilesRequest, runner: Runner) -> None:
+    """Reads what `add_files` would read, and changes nothing; errors are those of `add_files`."""
+    _described(table, request, runner)
+
+
+def _described(
+    table: LoadedTable, request: AddFilesRequest, runner: Runner
+) -> tuple[list[DescribedFile], NameMapping]:
+    """The files, and the mapping that gives columns their ids if a file has none."""
     metadata = table.metadata
     stored = table_name_mapping(metadata)
     mapping = updated_mapping(NameMapping(), metadata.schema()) if stored is None else stored
@@ -93,9 +108,7 @@ def add_files(
             f"partition_filter = {dict(request.partition_filter)!r}: none of the files is in such "
             "a partition"
         )
-    files = tuple(each.data_file for each in described)
-    added = AddedFiles(len(files), len({file.partition for file in files}))
-    return added, _commit(table, described, mapping, request.refuses_duplicates, options)
+    return described, mapping
 
 
 def _commit(

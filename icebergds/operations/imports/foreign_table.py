@@ -11,7 +11,7 @@ from icebergds.catalog.loaded_table import LoadedTable
 from icebergds.commit.options import CommitOptions
 from icebergds.errors import AlreadyExistsError, InvalidOptionError, NoSuchTableError
 from icebergds.expr.names import in_backticks
-from icebergds.operations.imports.add_files import AddFilesRequest, add_files
+from icebergds.operations.imports.add_files import AddFilesRequest, add_files, check_files
 from icebergds.operations.imports.source_files import SourceFile
 from icebergds.operations.maintenance.runner import Runner
 from icebergds.operations.write.create import NewTable, plan_new_table
@@ -109,14 +109,34 @@ def import_table(
     if not source.files:
         new.commit(table.state, [], [])
         return 0
-    request = AddFilesRequest(
+    options = CommitOptions(table_uuid=table.metadata.table_uuid)
+    added, _ = add_files(table, _request(source, time_zone), options, runner)
+    return added.added_files_count
+
+
+def check_import_with_files(
+    source: ForeignTable,
+    address: TableAddress,
+    properties: Mapping[str, str],
+    *,
+    location: str | None,
+    time_zone: str,
+    runner: Runner,
+) -> None:
+    """Reads what `import_table` would read, and changes nothing; arguments and errors are its."""
+    new = check_import(source, address, properties, location=location, apart=False)
+    if source.files:
+        table = LoadedTable(address, new, new.planned())
+        check_files(table, _request(source, time_zone), runner)
+
+
+def _request(source: ForeignTable, time_zone: str) -> AddFilesRequest:
+    return AddFilesRequest(
         source.files,
         refuses_duplicates=False,
         time_zone=time_zone,
         defaulted=source.defaulted,
     )
-    options = CommitOptions(table_uuid=table.metadata.table_uuid)
-    return add_files(table, request, options, runner)[0].added_files_count
 
 
 def check_import(

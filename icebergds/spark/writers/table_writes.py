@@ -18,6 +18,7 @@ from icebergds.errors import (
 from icebergds.expr.nodes import TRUE
 from icebergds.operations.outcomes import nothing_committed
 from icebergds.operations.write.create import plan_new_table
+from icebergds.operations.write.ignored_audit import refuse_ignored_audit
 from icebergds.operations.write.isolation import (
     check_marked_rows,
     check_rows_since_read,
@@ -29,6 +30,7 @@ from icebergds.spark.dataframe_schema import iceberg_schema, optional_columns
 from icebergds.spark.dataframe_writes import overwrite_rows, write_frame
 from icebergds.spark.read_mark import read_marks
 from icebergds.spark.row_level.upsert import change_by_key
+from icebergds.spark.session import session_setting
 from icebergds.spec.schema import Schema
 from icebergds.spec.snapshot import MAIN_BRANCH
 
@@ -57,7 +59,7 @@ def write_into(
     Args:
         condition: of the rows to replace, instead of the options' filter.
     """
-    _refuse_ignored_audit(df, table, options)
+    refuse_ignored_audit(session_setting(df.sparkSession), table, options)
     with nothing_committed(table.name, merges_schema=options.merge_schema):
         if options.row_change is not None:
             if overwrite:
@@ -134,20 +136,6 @@ def replace_by(df: DataFrame, table: LoadedTable, options: WriteOptions) -> None
         only_head=isolation.level is not IsolationLevel.NONE,
     )
     write_into(df, replaced, options)
-
-
-def _refuse_ignored_audit(df: DataFrame, table: LoadedTable, options: WriteOptions) -> None:
-    """Refuses to publish rows that a setting of Java Iceberg's wants to be audited first."""
-    if table.metadata.properties.get("write.wap.enabled") != "true":
-        return
-    for name in ("wap.branch", "wap.id"):
-        value = df.sparkSession.conf.get(f"spark.{name}", None)
-        if value and options.branch == MAIN_BRANCH and options.wap_id is None:
-            raise InvalidOptionError(
-                f"table {table.name} has write.wap.enabled, and the session has spark.{name} = "
-                f"{value!r}, which is not read here; set option({name!r}, {value!r}) for the "
-                "write, or unset the setting to write to main"
-            )
 
 
 def _columns(df: DataFrame, table: str) -> Schema:

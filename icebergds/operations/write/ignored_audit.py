@@ -1,0 +1,34 @@
+"""Refuses writes that would publish rows which the session says are to be audited first."""
+
+from __future__ import annotations
+
+from icebergds.catalog.loaded_table import LoadedTable
+from icebergds.errors import InvalidOptionError
+from icebergds.operations.conditions import Setting
+from icebergds.operations.write.options import WriteOptions
+from icebergds.spec.snapshot import MAIN_BRANCH
+from icebergds.spec.table_properties import WAP_ENABLED
+
+_SETTINGS = ("wap.branch", "wap.id")
+
+
+def refuse_ignored_audit(setting: Setting, table: LoadedTable, options: WriteOptions) -> None:
+    """Refuses to write to main where a setting of Java Iceberg's names a branch or an id.
+
+    Args:
+        setting: of the session; statements of SQL follow it, other writes do not read it.
+
+    Raises:
+        InvalidOptionError: the table has `write.wap.enabled`, and the write says nothing else.
+    """
+    if table.metadata.properties.get(WAP_ENABLED, "false").lower() != "true":
+        return
+    if options.branch != MAIN_BRANCH or options.wap_id is not None:
+        return
+    for name in _SETTINGS:
+        if value := setting(f"spark.{name}"):
+            raise InvalidOptionError(
+                f"table {table.name} has {WAP_ENABLED}, and the session has spark.{name} = "
+                f"{value!r}, which is not read here; set the option {name!r} = {value!r} for the "
+                "write, or unset the setting to write to main"
+            )
