@@ -112,14 +112,21 @@ class UpdateSchema:
         """
         return self._edit(partial(schema_edits.delete_column, path=_path(path)))
 
-    def rename_column(self, path_from: ColumnPath, new_name: str) -> Self:
+    def rename_column(self, path_from: ColumnPath, new_name: ColumnPath) -> Self:
         """Renames a column; a field inside a column stays there.
 
         Args:
-            new_name: the last name of the path alone.
+            new_name: the last name of the path alone; `("a.b",)` if there is a dot in it.
         """
-        name = text_argument("new_name", new_name) or ""
-        return self._edit(partial(schema_edits.rename_column, path=_path(path_from), new_name=name))
+        names = _path(new_name)
+        if len(names) > 1:
+            raise InvalidOptionError(
+                f"new_name = {new_name!r}: a column stays where it is; give its new last name "
+                f"alone, such as {names[-1]!r}, or a tuple such as ({'.'.join(names)!r},) for a "
+                "name with a dot"
+            )
+        edit = partial(schema_edits.rename_column, path=_path(path_from), new_name=names[0])
+        return self._edit(edit)
 
     def update_column(
         self,

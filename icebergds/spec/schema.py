@@ -105,9 +105,12 @@ class Schema:
             }
         )
 
-    def find_field(self, field_id: int) -> NestedField | None:
-        """The field with this id at any level, or None."""
-        return self.fields_by_id.get(field_id)
+    def find_field(self, name_or_id: str | int, case_sensitive: bool = True) -> NestedField | None:
+        """The field at any level with this id, or with this name as for `find_id`; or None."""
+        if isinstance(name_or_id, str):
+            found = self.find_id(name_or_id, case_sensitive)
+            return None if found is None else self.fields_by_id[found]
+        return self.fields_by_id.get(name_or_id)
 
     def find_name(self, field_id: int) -> str | None:
         """The full dotted name of a field, or None."""

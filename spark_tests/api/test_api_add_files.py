@@ -454,6 +454,15 @@ def test_a_partition_filter_takes_only_its_files(tmp_path: Path) -> None:
         table.add_files(tmp_path / "in", partition_filter={"day": 5})
 
 
+@pytest.mark.parametrize("value", [None, "__HIVE_DEFAULT_PARTITION__"])
+def test_a_partition_filter_takes_the_files_of_null(tmp_path: Path, value: str | None) -> None:
+    table = new_table(tmp_path, partition_by="day")
+    for at, day in enumerate(("1", "__HIVE_DEFAULT_PARTITION__")):
+        write_file(tmp_path / "in" / f"day={day}" / "a.parquet", foreign(at))
+    table.add_files(tmp_path / "in", partition_filter={"day": value})
+    assert ids_of(table) == [1]
+
+
 def test_a_branch_and_the_summary_are_those_asked_for(tmp_path: Path) -> None:
     table = new_table(tmp_path)
     table.append(rows(1))

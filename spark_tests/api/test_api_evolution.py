@@ -249,12 +249,18 @@ def test_fields_inside_of_lists_and_maps_are_edited_by_their_short_names(tmp_pat
         update.add_column("places", "map<string, struct<n: float, e: float>>")
         update.rename_column("points.x", "left").move_first("points.z").delete_column("points.y")
         update.update_column("places.n", "double", doc="north").set_default("places.e", 0.5)
-        update.add_column(("points", "a.b"), "int").rename_column("points.a.b", "c.d")
+        update.add_column(("points", "a.b"), "int").rename_column("points.a.b", ("c.d",))
     points, places = (str(field.field_type) for field in table.schema().fields[-2:])
     assert points == "list<struct<12: z: int, 10: left: int, 18: c.d: int>>"
     assert places == "map<string, struct<16: n: double, 17: e: float>>"
     north, east = table.schema().fields_by_id[16], table.schema().fields_by_id[17]
     assert (north.doc, east.write_default) == ("north", 0.5)
+
+
+def test_a_column_is_renamed_where_it_is(table: Table) -> None:
+    update = table.update_schema()
+    with pytest.raises(InvalidOptionError, match=r"'s\.z': a column stays where it is; .* 'z'"):
+        update.rename_column("s.x", "s.z")
 
 
 def test_an_update_of_nothing_still_needs_its_column(table: Table) -> None:

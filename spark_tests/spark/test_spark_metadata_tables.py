@@ -109,6 +109,7 @@ def test_a_table_of_such_a_name_comes_first(session: SparkSession, tmp_path: Pat
     named = {"catalog": "lake", "catalog.warehouse": str(tmp_path)}
     assert load(session, "files.files", **named).collect() == [(7,)]
     assert load(session, "files.files.files", **named).count() == 1
+    assert load(session, "files.files#files", **named).count() == 1
 
 
 def test_a_directory_of_such_a_name_comes_first(session: SparkSession, tmp_path: Path) -> None:

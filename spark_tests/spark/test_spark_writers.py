@@ -249,6 +249,39 @@ def test_settings_of_audits_are_not_passed_over(front: SparkSession, harbour: Ca
     assert sorted(table.refs()) == ["audit", "main"]
 
 
+_TO_BRANCH: list[Callable[[DataFrame, str], object]] = [
+    lambda rows, name: rows.writeTo(name).using("iceberg").append(),
+    lambda rows, name: rows.write.format("icebergpy").mode("append").save(name),
+    lambda rows, name: rows.write.format("icebergpy").mode("append").saveAsTable(name),
+    lambda rows, name: rows.write.format("icebergpy").insertInto(name),
+]
+
+
+@pytest.mark.parametrize("write", _TO_BRANCH)
+def test_a_name_that_ends_with_a_branch_is_written_and_read(
+    front: SparkSession, harbour: Catalog, write: Callable[[DataFrame, str], object]
+) -> None:
+    table = harbour.create_table("db.t", "id bigint, s string")
+    table.append(numbers(front, 1))
+    table.manage_snapshots().create_branch("b").create_tag("g").commit()
+    write(numbers(front, 2), "harbour.db.t.branch_b")
+    assert ids(table) == [1]
+    read = front.read.format("icebergpy")
+    first = table.snapshots()[0]
+    for name, count in {
+        "branch_b": 2,
+        "tag_g": 1,
+        f"snapshot_id_{first.snapshot_id}": 1,
+        f"at_timestamp_{first.timestamp_ms}": 1,
+    }.items():
+        assert read.load(f"harbour.db.t.{name}").count() == count
+        assert read.table(f"harbour.db.t.{name}").count() == count
+    with pytest.raises(InvalidOptionError, match="only tables and their branches can be written"):
+        numbers(front, 3).writeTo("harbour.db.t.tag_g").append()
+    with pytest.raises(InvalidOptionError, match=r"'tag' and the name db\.t\.branch_b"):
+        read.option("tag", "g").load("harbour.db.t.branch_b")
+
+
 def test_overwriting_a_table_by_name_replaces_it_and_keeps_its_history(
     front: SparkSession, harbour: Catalog
 ) -> None:

@@ -119,6 +119,9 @@ def test_fields_are_found_by_id_and_by_name_at_every_level() -> None:
     assert SCHEMA.find_id("Place.X", case_sensitive=False) == 21
     assert SCHEMA.find_field(31) == NestedField(31, "element", STRING)
     assert SCHEMA.find_field(99) is None
+    assert SCHEMA.find_field("points.value.y") == SCHEMA.find_field(44)
+    assert SCHEMA.find_field("place.x", case_sensitive=False) == SCHEMA.find_field(21)
+    assert SCHEMA.find_field("none") is None
     assert SCHEMA.ancestors(44) == (42, 4)
     assert SCHEMA.highest_field_id == 44
 

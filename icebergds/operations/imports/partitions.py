@@ -10,6 +10,7 @@ from icebergds.errors import InvalidDataError, InvalidOptionError
 from icebergds.expr.literals import nearest_single, round_literal
 from icebergds.formats.data_file.bounds import Range
 from icebergds.formats.data_file.stored_file import StoredFile
+from icebergds.operations.imports.source_files import NULL_FOLDER
 from icebergds.spec.metadata import TableMetadata
 from icebergds.spec.name_mapping import NameMapping
 from icebergds.spec.partition import PartitionField
@@ -147,7 +148,7 @@ def parse_partition_filter(
             )
         at, column = known[name]
         try:
-            wanted[at] = _value(column, value, time_zone)
+            wanted[at] = None if value == NULL_FOLDER else _value(column, value, time_zone)
         except ValueError as error:
             raise InvalidOptionError(f"partition_filter[{name!r}]: {error}") from None
     return wanted

@@ -11,8 +11,8 @@ from icebergds.errors import InvalidOptionError, MissingFileError
 from icebergds.io.fileio import FileIO
 from icebergds.io.threads import WAITING_THREADS
 
-# How Hive and Spark name the folder of null.
-_NULL = "__HIVE_DEFAULT_PARTITION__"
+NULL_FOLDER = "__HIVE_DEFAULT_PARTITION__"
+"""How Hive and Spark name the folder of null."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ def values_of(location: str) -> dict[str, str | None]:
         name, sign, text = folder.partition("=")
         if not sign or not name:
             break
-        values.setdefault(unquote(name), None if text == _NULL else unquote(text))
+        values.setdefault(unquote(name), None if text == NULL_FOLDER else unquote(text))
     return dict(reversed(values.items()))
 
 

@@ -33,7 +33,8 @@ def open_metadata_table(options: Mapping[str, str]) -> MetadataTableLoad | None:
     """The metadata table that the options of a load name; None if they name a table.
 
     It is named by the option `metadata-table`, by a location such as `/path/of/table#files`, or by
-    a catalog's identifier such as `db.events.files`, unless there is a table of that name.
+    a catalog's identifier such as `db.events.files` or `db.events#files`, unless there is a table
+    of that name.
 
     Raises:
         IcebergError: an option is malformed, or the table cannot be loaded.
@@ -50,7 +51,9 @@ def open_metadata_table(options: Mapping[str, str]) -> MetadataTableLoad | None:
                 "give one of them"
             )
         return _opened(given, path, kind)
-    named = _named_by_location(path) if catalog is None else _named_by_identifier(path)
+    named = _named_by_location(path)
+    if catalog is not None and not (named and _is_kind(named[1])):
+        named = _named_by_identifier(path)
     if named is None:
         return None
     table, name = named

@@ -15,6 +15,7 @@ from icebergds.operations.options.moments import (
     milliseconds_or_timestamp,
     seconds_or_timestamp,
 )
+from icebergds.operations.options.selections import with_selection
 from icebergds.operations.options.values import (
     CATALOG_PREFIX,
     address_of,
@@ -229,9 +230,10 @@ def parse_load_options(options: Mapping[str, str]) -> tuple[TableAddress, ReadOp
             "option('catalog', '<name>') with load('<db.table>'). A table created in Spark's "
             "session catalog loses its options; use a temporary view with OPTIONS instead"
         )
-    address = address_of(given, path)
+    selected = with_selection(given)
+    address = address_of(selected, selected["path"])
     return address, parse_read_options(
-        {name: value for name, value in given.items() if not is_of_address(name)}
+        {name: value for name, value in selected.items() if not is_of_address(name)}
     )
 
 

@@ -10,6 +10,7 @@ from icebergds.commit.idempotent_writes import IdempotentWrite
 from icebergds.errors import InvalidOptionError
 from icebergds.io.storage_options import STORAGE_OPTIONS, STORAGE_PREFIXES
 from icebergds.operations.options.arguments import write_arguments
+from icebergds.operations.options.selections import with_selection
 from icebergds.operations.options.values import (
     CATALOG_PREFIX,
     address_of,
@@ -173,7 +174,7 @@ def parse_write_options(
         InvalidOptionError: a name is unknown (the message suggests the nearest), a value is
             malformed, options contradict each other or the address, or there is no path.
     """
-    given = {name.lower(): value for name, value in options.items()}
+    given: Mapping[str, str] = {name.lower(): value for name, value in options.items()}
     refuse_session_tables(given)
     refuse_unknown(given.keys(), _KNOWN, _PREFIXES, is_write=True)
     path = given.get("path")
@@ -190,9 +191,12 @@ def parse_write_options(
             f"{', '.join(of_address)}: options that name a table or its storage cannot be set for "
             "a write to a loaded table; set them in load_table or load_catalog"
         )
+    if address is None:
+        given = _with_branch(given)
+        address = address_of(given, given["path"])
     _refuse_contradictions(given)
     return WriteOptions(
-        address=address or address_of(given, path),
+        address=address,
         branch=given.get("branch") or given.get("wap.branch") or MAIN_BRANCH,
         create_branch="wap.branch" in given or parse(given, "create-branch", boolean, False),
         wap_id=given.get("wap.id"),
@@ -218,6 +222,18 @@ def parse_write_options(
         row_change=parse_row_change(given),
         idempotent_write=_idempotent_write(given),
     )
+
+
+def _with_branch(given: Mapping[str, str]) -> Mapping[str, str]:
+    """The options, with a branch that a name such as `db.events.branch_audit` ends with."""
+    selected = with_selection(given)
+    others = sorted(selected.keys() - given.keys() - {"branch"})
+    if others:
+        raise InvalidOptionError(
+            f"{given['path']}: only tables and their branches can be written, not what option "
+            f"{others[0]!r} selects"
+        )
+    return selected
 
 
 def refuse_options_of_writes(options: WriteOptions, verb: str) -> None:

@@ -63,9 +63,9 @@ class TableWriter:
         """Names the format.
 
         Raises:
-            InvalidOptionError: it is not `icebergpy`.
+            InvalidOptionError: it is neither `icebergpy` nor `iceberg`.
         """
-        if not is_format(provider):
+        if not (is_format(provider) or provider == "iceberg"):
             raise InvalidOptionError(
                 f"using({provider!r}): table {self._name} is in a catalog of Iceberg tables; use "
                 f"using({FORMAT!r}) or leave it out"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -14,6 +13,7 @@ from icebergds.errors import (
     NoSuchTableError,
 )
 from icebergds.operations.metadata_tables.kinds import MetadataTable
+from icebergds.operations.options.selections import selection_of
 from icebergds.statements.names.scope import CatalogName, NameScope
 from icebergds.suggestions import did_you_mean
 
@@ -21,12 +21,6 @@ _KINDS = {kind.value: kind for kind in MetadataTable}
 # A metadata table in Java, here the rows of a read.
 _CHANGES = "changes"
 _CHANGE_FEED = "read-change-feed"
-_SELECTORS = {
-    "branch": re.compile(r"branch_(.+)", re.DOTALL),
-    "tag": re.compile(r"tag_(.+)", re.DOTALL),
-    "snapshot-id": re.compile(r"snapshot_id_(\d+)"),
-    "as-of-timestamp": re.compile(r"at_timestamp_(\d+)"),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,10 +104,8 @@ def _selected(last: str) -> tuple[dict[str, str], MetadataTable | None] | None:
         return {}, kind
     if last.lower() == _CHANGES:
         return {_CHANGE_FEED: "true"}, None
-    for option, form in _SELECTORS.items():
-        if (match := form.fullmatch(last)) is not None:
-            return {option: match[1]}, None
-    return None
+    selected = selection_of(last)
+    return None if selected is None else (dict([selected]), None)
 
 
 def _not_found(name: CatalogName, error: Exception) -> NoSuchTableError:

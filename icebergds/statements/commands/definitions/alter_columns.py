@@ -172,7 +172,7 @@ def _drop_all(altered: AlteredTable, update: UpdateSchema) -> None:
 
 
 def _rename(altered: AlteredTable, update: UpdateSchema, *, path: _Path, new_name: str) -> None:
-    update.rename_column(path, new_name)
+    update.rename_column(path, (new_name,))
 
 
 def _set_type(altered: AlteredTable, update: UpdateSchema, *, path: _Path, type_text: str) -> None:
