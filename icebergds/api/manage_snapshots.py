@@ -50,8 +50,8 @@ class ManageSnapshots:
 
     @classmethod
     def of(cls, table: Table) -> ManageSnapshots:
-        """Changes of the table as this object knows it."""
-        return cls(table, table.metadata)
+        """Changes of the table as it is now."""
+        return cls(table, table.refresh().metadata)
 
     def create_branch(
         self,

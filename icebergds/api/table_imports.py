@@ -119,7 +119,9 @@ def add_files_of(
     Other arguments and errors are those of `add_files`.
     """
     zone = zone_of(spark) or "UTC"
-    request = AddFilesRequest(source.files, partition_filter or {}, check_duplicate_files, zone)
+    request = AddFilesRequest(
+        source.files, partition_filter or {}, check_duplicate_files, zone, source.defaulted
+    )
     with nothing_committed(self.name):
         table = self._current()
         options = maintained_branch(table, None, None)
@@ -157,7 +159,7 @@ def rewrite_table_path(
 
     Args:
         source_prefix: what all paths of the table begin with, such as its location.
-        target_prefix: what takes its place.
+        target_prefix: what takes its place; a relative path is made absolute.
         start_version: the name of a metadata file whose state was copied before; only what is newer
             is written and listed.
         end_version: the name of the metadata file to copy up to; the newest one by default.
@@ -183,7 +185,7 @@ def rewrite_table_path(
     """
     request = RewritePathRequest(
         path_argument("source_prefix", source_prefix),
-        path_argument("target_prefix", target_prefix),
+        self.io.absolute(path_argument("target_prefix", target_prefix)),
         text_argument("start_version", start_version),
         text_argument("end_version", end_version),
         text_argument("staging_location", staging_location),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import math
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -31,7 +32,17 @@ from icebergds.errors import (
 from icebergds.formats.arrow.types import schema_to_arrow
 from icebergds.spec.json.name_mapping import NAME_MAPPING_PROPERTY
 from icebergds.spec.schema import Schema
-from icebergds.spec.types import DATE, DOUBLE, FLOAT, INT, LONG, STRING, TIMESTAMP
+from icebergds.spec.types import (
+    DATE,
+    DOUBLE,
+    FLOAT,
+    INT,
+    LONG,
+    STRING,
+    TIME,
+    TIMESTAMP,
+    StructType,
+)
 from icebergds.testing.api_tables import DAYS, ids_of, new_table, rows
 from icebergds.testing.orc_files import mark_hybrid_calendar
 from icebergds.testing.schemas import optional, required
@@ -267,6 +278,127 @@ def test_old_dates_of_the_hybrid_calendar_are_refused_in_orc(
         table.add_files(path)
 
 
+def _renamed_and_new(table: Table) -> None:
+    table.update_schema().rename_column("s", "old").commit()
+    table.update_schema().add_column("s", "string").commit()
+
+
+def _deleted_and_new(table: Table) -> None:
+    table.update_schema().delete_column("s").commit()
+    table.update_schema().add_column("s", "string").commit()
+
+
+def _nested_deleted_and_new(table: Table) -> None:
+    table.update_schema().delete_column("n.s").commit()
+    table.update_schema().add_column("n.s", "string").commit()
+
+
+def _swapped(table: Table) -> None:
+    for old, new in (("s", "between"), ("t", "s"), ("between", "t")):
+        table.update_schema().rename_column(old, new).commit()
+
+
+@pytest.mark.parametrize(
+    ("change", "of"),
+    [
+        (_renamed_and_new, "column 'old'"),
+        (_deleted_and_new, "a column that was deleted"),
+        (_nested_deleted_and_new, "a column that was deleted"),
+        (_swapped, "column 't'"),
+    ],
+)
+def test_files_are_refused_whose_names_once_were_those_of_other_columns(
+    tmp_path: Path, change: Callable[[Table], None], of: str
+) -> None:
+    rows = pa.table({"id": [1], "s": ["a"], "t": ["b"], "n": [{"s": "c", "x": 1}]})
+    table = load_catalog("lake", warehouse=str(tmp_path)).create_table("t", rows.schema)
+    for name in ("a", "b"):
+        pq.write_table(rows, tmp_path / f"{name}.parquet")
+    table.add_files(tmp_path / "a.parquet")
+    change(table)
+    with pytest.raises(InvalidDataError, match=rf"'(n\.)?s' is a name of {of}"):
+        table.add_files(tmp_path / "b.parquet")
+
+
+@pytest.mark.parametrize(
+    ("named", "stored"), [("1.0", math.nan), ("0.0", -0.0), ("-0.0", 0.0), ("NaN", 1.0)]
+)
+def test_floats_that_a_footer_does_not_tell_are_compared_with_the_folder(
+    tmp_path: Path, named: str, stored: float
+) -> None:
+    table = new_table(
+        tmp_path, Schema((optional(1, "id", LONG), optional(2, "f", FLOAT))), partition_by="f"
+    )
+    for name, value in (("a", float(named)), ("b", stored)):
+        column = pa.array([float(named), value], pa.float32())
+        write_file(tmp_path / f"f={named}" / f"{name}.parquet", foreign(1, 2, f=column))
+    table.add_files(tmp_path / f"f={named}" / "a.parquet")
+    with pytest.raises(InvalidDataError, match=r"b\.parquet cannot be added: its path names"):
+        table.add_files(tmp_path / f"f={named}" / "b.parquet")
+
+
+def test_a_file_is_known_in_every_spelling_of_its_path(tmp_path: Path) -> None:
+    table = new_table(tmp_path)
+    write_file(tmp_path / "in" / "a.parquet", foreign(1))
+    table.add_files(f"{tmp_path}//in/./a.parquet")
+    for path in ("in/./a.parquet", "in//a.parquet", "./in"):
+        for mark in ("", "file:", "file://"):
+            with pytest.raises(AlreadyExistsError):
+                table.add_files(f"{mark}{tmp_path}/{path}")
+    assert ids_of(table) == [1]
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "fits"),
+    [
+        (pa.uint32(), 2**31 - 1, True),
+        (pa.uint32(), 2**31, False),
+        (pa.uint64(), 2**63 - 1, True),
+        (pa.uint64(), 2**63, False),
+        (pa.uint16(), 2**16 - 1, True),
+        (pa.uint32(), None, True),
+    ],
+)
+def test_unsigned_numbers_are_taken_as_far_as_all_engines_read_them_right(
+    tmp_path: Path, kind: pa.DataType, value: int | None, fits: bool
+) -> None:
+    table = new_table(tmp_path, Schema((optional(1, "n", LONG),)))
+    pq.write_table(pa.table({"n": pa.array([value], kind)}), tmp_path / "a.parquet")
+    if fits:
+        table.add_files(tmp_path / "a.parquet")
+        assert table.scan().to_arrow()["n"].to_pylist() == [value]
+        return
+    with pytest.raises(InvalidDataError, match=r"column 'n' is stored as uint\d\d, and its footer"):
+        table.add_files(tmp_path / "a.parquet")
+
+
+@pytest.mark.parametrize(
+    ("field_type", "column", "why"),
+    [
+        (TIME, pa.array([1], pa.time64("ns")), "which other engines cannot read"),
+        (
+            StructType((optional(2, "a", LONG),)),
+            pa.array([{"z": 1}]),
+            "has none of the fields that it has in the table",
+        ),
+    ],
+)
+def test_columns_that_other_engines_cannot_read_are_refused(
+    tmp_path: Path, field_type: Any, column: pa.Array, why: str
+) -> None:
+    table = new_table(tmp_path, Schema((optional(1, "c", field_type),)))
+    pq.write_table(pa.table({"c": column}), tmp_path / "a.parquet")
+    with pytest.raises(InvalidDataError, match=why):
+        table.add_files(tmp_path / "a.parquet")
+
+
+def test_names_that_differ_by_case_alone_are_refused(tmp_path: Path) -> None:
+    table = new_table(tmp_path, Schema((optional(1, "p", LONG),)))
+    pq.write_table(pa.table({"P": [1], "p": [2]}), tmp_path / "a.parquet")
+    with pytest.raises(InvalidDataError, match="'P' and 'p' differ by case alone"):
+        table.add_files(tmp_path / "a.parquet")
+
+
 @pytest.mark.parametrize("text", ["1.1", "3.4028235E38", "1.5", "-0.1"])
 def test_a_folder_names_a_float_by_its_shortest_text(tmp_path: Path, text: str) -> None:
     table = new_table(
@@ -377,6 +509,8 @@ def test_a_path_goes_straight_to_its_file(tmp_path: Path) -> None:
     write_file(tmp_path / "f" / "a.parquet", foreign(1))
     with pytest.raises(InvalidOptionError, match=r"a\.parquet has '\.\.' in it"):
         table.add_files(f"{tmp_path}/f/../f/a.parquet")
+    with pytest.raises(InvalidOptionError, match=r"file_paths: \.\./a\.parquet has '\.\.' in it"):
+        table.add_files("../a.parquet")
 
 
 @pytest.mark.parametrize("missing", ["nowhere", "empty"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -51,6 +52,15 @@ def rows(table: Table, **of: Any) -> list[int]:
 
 def snapshot(table: Table, number: int) -> int:
     return table.snapshots()[number - 1].snapshot_id
+
+
+def test_what_others_committed_meanwhile_is_known(table: Table) -> None:
+    other = copy.copy(table)
+    other.append(ids(7))
+    other.manage_snapshots().create_branch("b").commit()
+    newest = other.append(ids(8)).snapshot_id
+    table.manage_snapshots().create_tag("now").fast_forward("b", "main").commit()
+    assert {table.refs()[name].snapshot_id for name in ("now", "b")} == {newest}
 
 
 def test_branches_and_tags_are_created_at_any_snapshot_with_their_retention(table: Table) -> None:

@@ -133,6 +133,7 @@ def test_required_columns_are_added_with_a_default_alone(
     alter("ADD COLUMN k bigint NOT NULL DEFAULT 7")
     assert table.schema().fields[-1].required
     refused("ADD COLUMN l bigint NOT NULL", InvalidOptionError, "'l' cannot be added as required")
+    refused("ADD COLUMN m int DEFAULT 'x'", InvalidStatementError, "m: the default 'x' is no value")
 
 
 def test_columns_are_dropped(table: Table, alter: Alter, refused: Refused) -> None:

@@ -16,6 +16,7 @@ from pyspark.sql import SparkSession
 from icebergds import Catalog, Table, load_catalog, load_table, register
 from icebergds.errors import (
     IcebergError,
+    InvalidDataError,
     InvalidOptionError,
     InvalidStatementError,
     NoSuchSnapshotError,
@@ -317,6 +318,16 @@ def test_files_are_added(
     assert _ids(catalog.load_table("db.folder")) == [1]
     assert _call(lake, f"add_files('db.named', '{database}.events')") == [(3, 3)]
     assert _ids(catalog.load_table("db.named")) == [0, 1, 2]
+
+
+def test_files_are_not_added_that_lack_a_column_with_a_default(
+    lake: SparkSession, catalog: Catalog, database: str
+) -> None:
+    catalog.create_table("db.t", "id int, late int")
+    lake.sql(f"CREATE TABLE spark_catalog.{database}.old USING parquet AS SELECT 1 AS id")
+    lake.sql(f"ALTER TABLE spark_catalog.{database}.old ADD COLUMNS (late int DEFAULT 9)")
+    with pytest.raises(InvalidDataError, match="cannot be added: it lacks column 'late'"):
+        _call(lake, f"add_files('db.t', 'spark_catalog.{database}.old')")
 
 
 def test_a_copy_of_a_table_is_prepared(lake: SparkSession, table: Table, tmp_path: Path) -> None:

@@ -9,6 +9,8 @@ from collections.abc import Iterable, Mapping, Sequence, Set as AbstractSet
 from dataclasses import dataclass
 from typing import Any
 
+import pyarrow as pa
+
 from icebergds.errors import InvalidDataError
 from icebergds.formats.data_file.file_schema import ColumnKind, FileColumn, find_child, to_schema
 from icebergds.formats.data_file.stored_file import StoredFile
@@ -18,6 +20,7 @@ from icebergds.spec.name_mapping import MappedField, NameMapping
 from icebergds.spec.types import (
     BINARY,
     STRING,
+    TIME,
     TIMESTAMP,
     TIMESTAMPTZ,
     UNKNOWN,
@@ -112,9 +115,8 @@ class _Check:
         present: AbstractSet[int | None],
         path: tuple[str, ...],
     ) -> None:
-        name = ".".join((*path, column.name))
+        name, same = ".".join((*path, column.name)), by_name.get(column.name)
         if column.field_id is None:
-            same = by_name.get(column.name)
             self._check_case(column, by_name, present, path)
             if same is not None and same.field_id not in present:
                 why = (
@@ -129,6 +131,13 @@ class _Check:
             of = self.table.names.get(column.field_id)
             meant = f"that of column {min(of)!r}" if of else "not one of the table's"
             raise self._refused(f"column {name!r} has the field id {column.field_id}, {meant}")
+        elif not self.file.has_own_ids and same is not None and same.field_id != column.field_id:
+            had = [field.name for field in by_name.values() if field.field_id == column.field_id]
+            other = f"column {had[0]!r}" if had else "a column that was deleted"
+            raise self._refused(
+                f"in the table's name mapping (schema.name-mapping.default), {name!r} is a name of "
+                f"{other}, so that its values would not be read as those of column {name!r}"
+            )
 
     def _check_case(
         self,
@@ -139,9 +148,13 @@ class _Check:
     ) -> None:
         """Refuses a name that differs from a column's by case alone, which would not be read."""
         for other, field in by_name.items():
-            is_alike = other != column.name and other.lower() == column.name.lower()
-            if is_alike and field.field_id not in present:
+            if other != column.name and other.lower() == column.name.lower():
                 name, wanted = (".".join((*path, one)) for one in (column.name, other))
+                if field.field_id in present:
+                    raise self._refused(
+                        f"the names of its columns {name!r} and {wanted!r} differ by case alone, "
+                        "so that some engines would read the one for the other"
+                    )
                 raise self._refused(
                     f"its column {name!r} has the name of column {wanted!r} in another case, so "
                     "that it would not be read; add the name to the table's name mapping "
@@ -166,6 +179,7 @@ class _Check:
         match wanted:
             case StructType(fields=fields) if kind is ColumnKind.STRUCT:
                 self.fields(column.children, fields, path)
+                self._has_any_field(column, fields, path)
             case ListType() if kind is ColumnKind.LIST:
                 self._child(column.children[0], wanted.element_field, path)
             case MapType() if kind is ColumnKind.MAP:
@@ -173,6 +187,16 @@ class _Check:
                 self._child(column.children[1], wanted.value_field, path)
             case _:
                 self._scalar(column, wanted, path)
+
+    def _has_any_field(
+        self, column: FileColumn, fields: Sequence[NestedField], path: tuple[str, ...]
+    ) -> None:
+        """Refuses a struct that only its nulls would be read of: other engines fail."""
+        present = {child.field_id for child in column.children}
+        if fields and present.isdisjoint(field.field_id for field in fields):
+            raise self._refused(
+                f"column {'.'.join(path)!r} has none of the fields that it has in the table"
+            )
 
     def _child(self, column: FileColumn, field: NestedField, path: tuple[str, ...]) -> None:
         inside = (*path, field.name)
@@ -192,12 +216,33 @@ class _Check:
             or _is_written_as(stored, wanted)
             or (column.field_id in self.file.unzoned and {stored, wanted} <= _MICROS)
         ):
+            self._check_range(column, wanted, path)
             return
         shown = str(column.arrow_type) if field is None or is_scalar(stored) else column.kind
         raise self._refused(
             f"column {'.'.join(path)!r} is stored as {shown}, which cannot be read as the table's "
             f"{wanted}"
         )
+
+    def _check_range(self, column: FileColumn, wanted: IcebergType, path: tuple[str, ...]) -> None:
+        """Refuses values that the type does not have, or that other engines read as others."""
+        shown = f"column {'.'.join(path)!r} is stored as {column.arrow_type}"
+        if wanted == TIME and column.arrow_type == pa.time64("ns"):
+            raise self._refused(f"{shown}, which other engines cannot read")
+        # Java reads the bits of unsigned numbers as those of signed ones.
+        signed = _SIGNED.get(column.arrow_type)
+        if signed is None:
+            return
+        statistics, field_id = self.file.statistics, column.field_id or -1
+        count = statistics.value_counts.get(field_id)
+        if count is not None and count == statistics.null_counts.get(field_id):
+            return
+        values = statistics.ranges.get(field_id)
+        if values is None or values.greatest > signed:
+            raise self._refused(
+                f"{shown}, and its footer does not say that all values are at most {signed}, up to "
+                "which other engines read them right"
+            )
 
     def _has_no_nulls(self, column: FileColumn) -> bool:
         """Whether statistics show it; a struct is not null if a value inside of it never is."""
@@ -213,6 +258,8 @@ class _Check:
 
 
 _MICROS = frozenset({TIMESTAMP, TIMESTAMPTZ})
+# The greatest values of signed numbers of the same width.
+_SIGNED = {pa.uint32(): 2**31 - 1, pa.uint64(): 2**63 - 1}
 
 
 def _is_written_as(stored: IcebergType, wanted: IcebergType) -> bool:

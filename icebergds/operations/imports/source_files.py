@@ -42,13 +42,13 @@ def source_files(io: FileIO, paths: Sequence[str]) -> list[SourceFile]:
     """
     if not paths:
         raise InvalidOptionError("file_paths is empty: expected paths of files or folders")
-    absolute = [io.absolute(path) for path in paths]
-    for path in absolute:
+    for path in paths:
         if ".." in path.split("/"):
             raise InvalidOptionError(
                 f"file_paths: {path} has '..' in it, which metadata cannot hold; give the path "
                 "without it"
             )
+    absolute = [_in_one_spelling(io.absolute(path)) for path in paths]
     with ThreadPoolExecutor(WAITING_THREADS) as pool:
         are_folders = list(pool.map(io.is_directory, absolute))
     found: dict[str, SourceFile] = {}
@@ -61,6 +61,16 @@ def source_files(io: FileIO, paths: Sequence[str]) -> list[SourceFile]:
             "or '.' are skipped"
         )
     return list(found.values())
+
+
+def _in_one_spelling(path: str) -> str:
+    """A local path without '.' and doubled slashes, so that a file is known by its path."""
+    mark = "file:" if path.startswith("file:") else ""
+    rest = path.removeprefix(mark)
+    if not rest.startswith("/"):
+        return path
+    slashes = rest[: len(rest) - len(rest.lstrip("/"))] if mark else "/"
+    return mark + slashes + "/".join(part for part in rest.split("/") if part not in ("", "."))
 
 
 def values_of(location: str) -> dict[str, str | None]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -16,7 +17,7 @@ from icebergds.operations.imports.partitions import contradiction
 from icebergds.spec.manifest import FileFormat
 from icebergds.spec.name_mapping import NameMapping
 from icebergds.spec.schema import Schema
-from icebergds.spec.types import NestedField
+from icebergds.spec.types import DOUBLE, FLOAT, NestedField
 
 
 def check_stored_values(
@@ -64,7 +65,11 @@ def _is_proven(file: StoredFile, field: NestedField, value: Any) -> bool:
     nulls, values = found.null_counts.get(field_id), found.ranges.get(field_id)
     if value is None:
         return nulls is not None and nulls == found.value_counts.get(field_id)
-    return nulls == 0 and values is not None and values.least == value == values.greatest
+    # Bounds leave NaN out, and do not tell -0.0 from 0.0.
+    is_exact = field.field_type not in (FLOAT, DOUBLE)
+    return (
+        is_exact and nulls == 0 and values is not None and values.least == value == values.greatest
+    )
 
 
 def _are_all(column: pa.Array, field: NestedField, value: Any) -> bool:
@@ -78,5 +83,8 @@ def _distinct(column: pa.Array) -> Iterable[Any]:
 
 
 def _is_same(one: Any, other: Any) -> bool:
-    # NaN is not equal to itself.
-    return bool(one == other or (one != one and other != other))
+    if isinstance(one, float) and isinstance(other, float):
+        # NaN is not equal to itself, and -0.0 is to 0.0.
+        are_nan = one != one and other != other
+        return are_nan or (one == other and math.copysign(1, one) == math.copysign(1, other))
+    return bool(one == other)

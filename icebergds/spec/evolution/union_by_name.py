@@ -141,7 +141,7 @@ class _Merge:
                     return incoming
         raise InvalidDataError(
             f"column {'.'.join(path)!r} is {known} in the table and {incoming} in the data, and "
-            "neither can be promoted to the other; cast the data"
+            "neither is widened to the other by this; cast the data"
         )
 
     def _new(self, field: NestedField) -> NestedField:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from icebergds.errors import UnsupportedFeatureError
+from icebergds.errors import InvalidStatementError, UnsupportedFeatureError
 from icebergds.expr.sql_tokens import sql_tokens
 from icebergds.spark.types import spark_type
 from icebergds.spec.types import TIME, IcebergType
@@ -30,7 +31,7 @@ def evaluate_default(spark: SparkSession, column: str, field_type: IcebergType, 
 
     Raises:
         UnsupportedFeatureError: its value changes with time.
-        PySparkException: Spark cannot evaluate it, or its value is none of the column's type.
+        InvalidStatementError: Spark cannot evaluate it, or its value is none of the column's type.
     """
     for token in sql_tokens(text) or ():
         if token.is_word(*_CHANGING):
@@ -42,5 +43,11 @@ def evaluate_default(spark: SparkSession, column: str, field_type: IcebergType, 
         return None
     # Columns of times are whole numbers in DataFrames.
     wanted = "time(6)" if field_type == TIME else spark_type(field_type).simpleString()
-    found = spark_sql(spark, f"SELECT CAST(({text}) AS {wanted}) FROM VALUES (0)", Arguments())
-    return found.toArrow().column(0)[0].as_py()
+    try:
+        found = spark_sql(spark, f"SELECT CAST(({text}) AS {wanted}) FROM VALUES (0)", Arguments())
+        return found.toArrow().column(0)[0].as_py()
+    except PySparkException as error:
+        reason = str(error).partition("\n")[0]
+        raise InvalidStatementError(
+            f"column {column}: the default {text} is no value of {field_type}: {reason}"
+        ) from error
