@@ -205,10 +205,12 @@ def _access_by(connection_string: str, account: str) -> AzureAccess:
     account = _setting(connection_string, "AccountName") or account
     protocol = _setting(connection_string, "DefaultEndpointsProtocol") or "https"
     suffix = _setting(connection_string, "EndpointSuffix") or "core.windows.net"
+    given = _setting(connection_string, "BlobEndpoint")
+    address, _, signature = (given or f"{protocol}://{account}.blob.{suffix}").partition("?")
     return AzureAccess(
         account,
-        _setting(connection_string, "BlobEndpoint") or f"{protocol}://{account}.blob.{suffix}",
-        _setting(connection_string, "SharedAccessSignature"),
+        address,
+        signature or _setting(connection_string, "SharedAccessSignature").removeprefix("?"),
         _setting(connection_string, "AccountKey"),
         connection_string,
     )

@@ -41,6 +41,7 @@ def test_a_signature_becomes_a_setting_of_the_container_too() -> None:
     [
         ("AccountName=acc;AccountKey=a2V5;EndpointSuffix=core.windows.net", "account.key", ""),
         ("BlobEndpoint=https://acc.blob.core.windows.net/;SharedAccessSignature=a2V5", "sas", ""),
+        ("BlobEndpoint=https://acc.blob.core.windows.net/?a2V5", "sas", ""),
         (
             "DefaultEndpointsProtocol=http;AccountName=acc;AccountKey=a2V5;"
             "BlobEndpoint=http://127.0.0.1:10000/acc",
