@@ -130,8 +130,21 @@ def test_no_table_is_made_within_another(
 ) -> None:
     events = session.readStream.table("lake.db.events").writeStream
     with pytest.raises(StreamingQueryException, match="to write to a branch of that table, use"):
-        _run(events, lambda writer: writer.toTable("lake.db.events.branch_b"), tmp_path)
+        _run(events, lambda writer: writer.toTable("lake.db.events.other"), tmp_path)
     assert catalog.list_namespaces("db") == []
+
+
+def test_a_name_may_end_with_a_branch(
+    session: SparkSession, catalog: Catalog, tmp_path: Path
+) -> None:
+    events = session.readStream.table("lake.db.events").writeStream
+    with pytest.raises(StreamingQueryException, match=r"lake\.db\.events has no branch 'b'"):
+        _run(events, lambda writer: writer.toTable("lake.db.events.branch_b"), tmp_path / "first")
+    table = catalog.load_table("db.events")
+    table.manage_snapshots().create_branch("b").commit()
+    _run(events, lambda writer: writer.toTable("lake.db.events.branch_b"), tmp_path / "second")
+    assert table.refresh().scan().count() == 1
+    assert table.scan(branch="b").count() == 2
 
 
 def test_names_of_other_catalogs_are_left_to_spark(session: SparkSession, tmp_path: Path) -> None:
