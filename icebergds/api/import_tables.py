@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from icebergds.api.maintenance import task_runner, zone_of
 from icebergds.catalog.address import TableAddress, identifier_of
 from icebergds.catalog.naming import named_catalog
-from icebergds.errors import CommitStateUnknownError, InvalidOptionError
+from icebergds.errors import AlreadyExistsError, CommitStateUnknownError, InvalidOptionError
 from icebergds.expr.names import quote_name
 from icebergds.operations.imports.foreign_table import (
     ForeignTable,
@@ -136,6 +136,7 @@ def migrate(
     Args:
         backup_table_name: what the old table is named, in its namespace; by default its own name
             followed by `_BACKUP_`.
+            There must be no such table.
         drop_backup: drop the old table afterwards. Not for managed tables, which Spark drops with
             their files.
 
@@ -169,6 +170,11 @@ def migrate(
             location=text_argument("location", location),
             time_zone=zone_of(spark) or "UTC",
             runner=task_runner(spark),
+        )
+    if spark.catalog.tableExists(backup):
+        raise AlreadyExistsError(
+            f"table {name} cannot be renamed to {backup}, which exists already; choose another "
+            "backup_table_name, or drop that table"
         )
     rename_session_table(spark, name, backup)
     try:

@@ -41,6 +41,7 @@ from icebergds.spec.types import (
     STRING,
     TIME,
     TIMESTAMP,
+    ListType,
     StructType,
 )
 from icebergds.testing.api_tables import DAYS, ids_of, new_table, rows
@@ -348,27 +349,38 @@ def test_a_file_is_known_in_every_spelling_of_its_path(tmp_path: Path) -> None:
     assert ids_of(table) == [1]
 
 
+@pytest.mark.parametrize("nested", [False, True], ids=["plain", "nested"])
 @pytest.mark.parametrize(
-    ("kind", "value", "fits"),
+    ("kind", "values", "fits"),
     [
-        (pa.uint32(), 2**31 - 1, True),
-        (pa.uint32(), 2**31, False),
-        (pa.uint64(), 2**63 - 1, True),
-        (pa.uint64(), 2**63, False),
-        (pa.uint16(), 2**16 - 1, True),
-        (pa.uint32(), None, True),
+        (pa.uint32(), [2**31 - 1], True),
+        (pa.uint32(), [1, 2**31], False),
+        (pa.uint64(), [2**63 - 1], True),
+        (pa.uint16(), [2**16 - 1], True),
+        (pa.uint32(), [None], True),
+        (pa.uint32(), [], True),
     ],
 )
 def test_unsigned_numbers_are_taken_as_far_as_all_engines_read_them_right(
-    tmp_path: Path, kind: pa.DataType, value: int | None, fits: bool
+    tmp_path: Path, kind: pa.DataType, values: list[int | None], fits: bool, nested: bool
 ) -> None:
-    table = new_table(tmp_path, Schema((optional(1, "n", LONG),)))
-    pq.write_table(pa.table({"n": pa.array([value], kind)}), tmp_path / "a.parquet")
+    column = pa.array([[each] for each in values], pa.list_(kind)) if nested else None
+    column = pa.array(values, kind) if column is None else column
+    field_type = ListType(2, LONG) if nested else LONG
+    table = new_table(tmp_path, Schema((optional(1, "n", field_type),)))
+    pq.write_table(pa.table({"n": column}), tmp_path / "a.parquet")
     if fits:
         table.add_files(tmp_path / "a.parquet")
-        assert table.scan().to_arrow()["n"].to_pylist() == [value]
+        assert table.scan().to_arrow()["n"].to_pylist() == column.to_pylist()
         return
-    with pytest.raises(InvalidDataError, match=r"column 'n' is stored as uint\d\d, and its footer"):
+    with pytest.raises(InvalidDataError, match="numbers of column 'n' without a sign"):
+        table.add_files(tmp_path / "a.parquet")
+
+
+def test_unsigned_numbers_beyond_the_type_are_refused(tmp_path: Path) -> None:
+    table = new_table(tmp_path, Schema((optional(1, "n", LONG),)))
+    pq.write_table(pa.table({"n": pa.array([2**63], pa.uint64())}), tmp_path / "a.parquet")
+    with pytest.raises(InvalidDataError, match="stored as uint64 does not fit long"):
         table.add_files(tmp_path / "a.parquet")
 
 

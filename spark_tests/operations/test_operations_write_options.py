@@ -36,7 +36,7 @@ def test_nothing_said_leaves_everything_to_the_table() -> None:
 @pytest.mark.parametrize(
     ("option", "text", "attribute", "value"),
     [
-        ("branch", "audit", "branch", "audit"),
+        ("branch", "main", "names_branch", True),
         ("create-branch", "true", "create_branch", True),
         ("wap.id", "x", "wap_id", "x"),
         ("overwrite-mode", "DYNAMIC", "overwrite_mode", "dynamic"),
@@ -70,9 +70,14 @@ def test_what_each_option_says(option: str, text: str, attribute: str, value: An
     assert _parse(**{option.upper(): text}) == parsed
 
 
+def test_a_branch_is_named() -> None:
+    parsed = _parse(branch="audit")
+    assert (parsed.branch, parsed.names_branch, parsed.create_branch) == ("audit", True, False)
+
+
 def test_a_wap_branch_is_created() -> None:
     parsed = _parse(**{"wap.branch": "audit"})
-    assert (parsed.branch, parsed.create_branch) == ("audit", True)
+    assert (parsed.branch, parsed.names_branch, parsed.create_branch) == ("audit", True, True)
 
 
 def test_every_known_option_has_a_test() -> None:

@@ -297,6 +297,16 @@ def test_nothing_is_renamed_if_the_new_table_exists(
     assert same_rows(spark.table("imports.events"), frame)
 
 
+def test_a_backup_takes_no_name_that_is_taken(
+    spark: SparkSession, catalog: Catalog, database: str
+) -> None:
+    for name in ("t", "other"):
+        spark.sql(f"CREATE TABLE imports.{name} USING parquet AS SELECT 1 AS id")
+    with pytest.raises(AlreadyExistsError, match="choose another backup_table_name"):
+        migrate(spark, "imports.t", "db.t", backup_table_name="other", catalog=catalog)
+    assert not catalog.table_exists("db.t")
+
+
 def test_a_backup_is_named_as_asked(spark: SparkSession, catalog: Catalog, database: str) -> None:
     spark.sql("CREATE TABLE imports.`select` USING parquet AS SELECT 1 AS id")
     migrate(spark, "imports.`select`", "db.t", backup_table_name="from", catalog=catalog)

@@ -16,6 +16,7 @@ from icebergds.errors import (
     AlreadyExistsError,
     InvalidDataError,
     InvalidOptionError,
+    NoSuchSnapshotError,
     NoSuchTableError,
     ValidationError,
 )
@@ -243,9 +244,10 @@ def test_settings_of_audits_are_not_passed_over(front: SparkSession, harbour: Ca
     for change in _OF_TABLES:
         with pytest.raises(InvalidOptionError, match=r"option 'wap\.branch' = 'audit'"):
             change(harbour.load_table("db.t"), numbers(front, 2))
+    harbour.load_table("db.t").append(numbers(front, 3), branch="main")
     append.option("wap.branch", "audit").saveAsTable("harbour.db.t")
     table = harbour.load_table("db.t")
-    assert ids(table) == [1]
+    assert ids(table) == [1, 3]
     assert sorted(table.refs()) == ["audit", "main"]
 
 
@@ -276,6 +278,15 @@ def test_a_name_that_ends_with_a_branch_is_written_and_read(
     }.items():
         assert read.load(f"harbour.db.t.{name}").count() == count
         assert read.table(f"harbour.db.t.{name}").count() == count
+    for name, count in {"branch_b": 2, "tag_g": 1, "branch_b#files": 2}.items():
+        files = name if "#" in name else f"{name}.files"
+        assert read.load(f"harbour.db.t.{files}").count() == count
+        assert read.table(f"harbour.db.t.{files}").select("file_path").count() == count
+    files = read.option("metadata-table", "files").load("harbour.db.t.branch_b")
+    assert files.count() == 2
+    read = front.read.format("icebergpy")
+    with pytest.raises(NoSuchSnapshotError, match="nope"):
+        read.load("harbour.db.t.branch_nope.files")
     with pytest.raises(InvalidOptionError, match="only tables and their branches can be written"):
         numbers(front, 3).writeTo("harbour.db.t.tag_g").append()
     with pytest.raises(InvalidOptionError, match=r"'tag' and the name db\.t\.branch_b"):

@@ -15,7 +15,6 @@ from icebergds.formats.stored_file import describe_stored_file
 from icebergds.io.fileio import FileIO
 from icebergds.io.near import readers_of
 from icebergds.operations.imports.file_fit import check_fit, table_columns
-from icebergds.operations.imports.old_calendar import check_calendar
 from icebergds.operations.imports.partitions import (
     check_path_columns,
     partition_of,
@@ -23,6 +22,7 @@ from icebergds.operations.imports.partitions import (
 )
 from icebergds.operations.imports.source_files import SourceFile
 from icebergds.operations.imports.stored_values import check_stored_values
+from icebergds.operations.imports.value_limits import check_limits
 from icebergds.operations.maintenance.runner import LocalRunner, Runner, TaskAttempt
 from icebergds.spec.manifest import DataFile, FileContent
 from icebergds.spec.metadata import TableMetadata
@@ -120,7 +120,7 @@ class _Describer:
         partition = partition_of(file, from_path, metadata, location)
         if any(partition[at] != value for at, value in target.wanted.items()):
             return None
-        check_calendar(target.io, location, file_format, file, self._schema, target.mapping)
+        check_limits(target.io, location, file_format, file, self._schema, target.mapping)
         check_stored_values(
             target.io, location, file_format, file, from_path, self._schema, target.mapping
         )

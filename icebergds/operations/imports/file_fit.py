@@ -216,33 +216,17 @@ class _Check:
             or _is_written_as(stored, wanted)
             or (column.field_id in self.file.unzoned and {stored, wanted} <= _MICROS)
         ):
-            self._check_range(column, wanted, path)
+            if wanted == TIME and column.arrow_type == pa.time64("ns"):
+                raise self._refused(
+                    f"column {'.'.join(path)!r} is stored as {column.arrow_type}, which other "
+                    "engines cannot read"
+                )
             return
         shown = str(column.arrow_type) if field is None or is_scalar(stored) else column.kind
         raise self._refused(
             f"column {'.'.join(path)!r} is stored as {shown}, which cannot be read as the table's "
             f"{wanted}"
         )
-
-    def _check_range(self, column: FileColumn, wanted: IcebergType, path: tuple[str, ...]) -> None:
-        """Refuses values that the type does not have, or that other engines read as others."""
-        shown = f"column {'.'.join(path)!r} is stored as {column.arrow_type}"
-        if wanted == TIME and column.arrow_type == pa.time64("ns"):
-            raise self._refused(f"{shown}, which other engines cannot read")
-        # Java reads the bits of unsigned numbers as those of signed ones.
-        signed = _SIGNED.get(column.arrow_type)
-        if signed is None:
-            return
-        statistics, field_id = self.file.statistics, column.field_id or -1
-        count = statistics.value_counts.get(field_id)
-        if count is not None and count == statistics.null_counts.get(field_id):
-            return
-        values = statistics.ranges.get(field_id)
-        if values is None or values.greatest > signed:
-            raise self._refused(
-                f"{shown}, and its footer does not say that all values are at most {signed}, up to "
-                "which other engines read them right"
-            )
 
     def _has_no_nulls(self, column: FileColumn) -> bool:
         """Whether statistics show it; a struct is not null if a value inside of it never is."""
@@ -258,8 +242,6 @@ class _Check:
 
 
 _MICROS = frozenset({TIMESTAMP, TIMESTAMPTZ})
-# The greatest values of signed numbers of the same width.
-_SIGNED = {pa.uint32(): 2**31 - 1, pa.uint64(): 2**63 - 1}
 
 
 def _is_written_as(stored: IcebergType, wanted: IcebergType) -> bool:

@@ -9,6 +9,8 @@ from icebergds.commit.operations import TableState
 from icebergds.errors import InvalidFilterError, InvalidOptionError, NoSuchTableError
 from icebergds.expr.names import quote_name, split_name
 from icebergds.operations.metadata_tables.kinds import MetadataTable, metadata_table_of
+from icebergds.operations.options.selections import with_selection
+from icebergds.operations.options.values import address_of, is_of_address
 from icebergds.operations.read.options import (
     METADATA_TABLE,
     ReadOptions,
@@ -22,11 +24,17 @@ _NAMES = tuple(kind.value for kind in MetadataTable)
 
 @dataclass(frozen=True, slots=True)
 class MetadataTableLoad:
-    """A metadata table that a load names, with the state of its table."""
+    """A metadata table that a load names, with the state of its table.
+
+    Attributes:
+        options: of the read.
+        given: the same as text, by names in lower case.
+    """
 
     kind: MetadataTable
     state: TableState
     options: ReadOptions
+    given: Mapping[str, str]
 
 
 def open_metadata_table(options: Mapping[str, str]) -> MetadataTableLoad | None:
@@ -90,9 +98,8 @@ def _is_kind(name: str) -> bool:
 
 
 def _is_table(given: Mapping[str, str], path: str) -> bool:
-    address, _ = parse_load_options({**given, "path": path})
     try:
-        address.load()
+        address_of(given, path).load()
     except (NoSuchTableError, InvalidOptionError):
         # Or the names before the last one are not those of a namespace.
         return False
@@ -103,5 +110,8 @@ def _opened(given: Mapping[str, str], path: str, kind: MetadataTable) -> Metadat
     refuse_stream_options(given)
     if not path:
         raise InvalidOptionError(f"no table is named, whose metadata table {kind} is to be read")
-    address, options = parse_load_options({**given, "path": path})
-    return MetadataTableLoad(kind, address.load(), options)
+    # The name of the table may end with a branch or snapshot, whose metadata is read then.
+    selected = with_selection({**given, "path": path})
+    address, options = parse_load_options(selected)
+    of_read = {name: value for name, value in selected.items() if not is_of_address(name)}
+    return MetadataTableLoad(kind, address.load(), options, of_read)

@@ -6,7 +6,6 @@ from icebergds.catalog.loaded_table import LoadedTable
 from icebergds.errors import InvalidOptionError
 from icebergds.operations.conditions import Setting
 from icebergds.operations.write.options import WriteOptions
-from icebergds.spec.snapshot import MAIN_BRANCH
 from icebergds.spec.table_properties import WAP_ENABLED
 
 _SETTINGS = ("wap.branch", "wap.id")
@@ -23,12 +22,12 @@ def refuse_ignored_audit(setting: Setting, table: LoadedTable, options: WriteOpt
     """
     if table.metadata.properties.get(WAP_ENABLED, "false").lower() != "true":
         return
-    if options.branch != MAIN_BRANCH or options.wap_id is not None:
+    if options.names_branch or options.wap_id is not None:
         return
     for name in _SETTINGS:
         if value := setting(f"spark.{name}"):
             raise InvalidOptionError(
                 f"table {table.name} has {WAP_ENABLED}, and the session has spark.{name} = "
                 f"{value!r}, which is not read here; set the option {name!r} = {value!r} for the "
-                "write, or unset the setting to write to main"
+                "write, or 'branch' = 'main' to write to main"
             )

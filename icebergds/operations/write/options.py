@@ -97,6 +97,7 @@ class WriteOptions:
 
     Attributes:
         branch: the branch to commit to.
+        names_branch: whether an option names it.
         create_branch: whether the branch is created if it does not exist.
         wap_id: stage the snapshot under this id instead of moving the branch.
         overwrite_mode: `static` or `dynamic`.
@@ -111,6 +112,7 @@ class WriteOptions:
 
     address: TableAddress
     branch: str = MAIN_BRANCH
+    names_branch: bool = False
     create_branch: bool = False
     wap_id: str | None = None
     overwrite_mode: str = "static"
@@ -198,6 +200,7 @@ def parse_write_options(
     return WriteOptions(
         address=address,
         branch=given.get("branch") or given.get("wap.branch") or MAIN_BRANCH,
+        names_branch="branch" in given or "wap.branch" in given,
         create_branch="wap.branch" in given or parse(given, "create-branch", boolean, False),
         wap_id=given.get("wap.id"),
         overwrite_mode=parse(given, "overwrite-mode", one_of("static", "dynamic"), "static"),

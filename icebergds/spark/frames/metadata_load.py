@@ -12,8 +12,7 @@ from icebergds.expr.nodes import Expr
 from icebergds.operations.metadata_tables.load import open_metadata_table
 from icebergds.operations.metadata_tables.plan import plan_metadata_table
 from icebergds.operations.metadata_tables.tasks import MetadataTablePlan
-from icebergds.operations.options.values import is_of_address
-from icebergds.operations.read.options import METADATA_TABLE, ReadOptions, parse_read_options
+from icebergds.operations.read.options import ReadOptions
 from icebergds.spark.errors import prepare_thread
 from icebergds.spark.frames.used_fields import narrowed, padded
 from icebergds.spark.metadata_tables import LOCAL, metadata_table_frame, planned_frame
@@ -36,19 +35,13 @@ def load_metadata_table(
     load = open_metadata_table(in_zone_of(spark, options))
     if load is None:
         return None
-    further = {
-        name: value
-        for name, value in options.items()
-        if not is_of_address(name.lower()) and name.lower() != METADATA_TABLE
-    }
     if schema is not None or load.kind in LOCAL or is_connect(spark):
-        return metadata_table_frame(spark, load.state, load.kind, further, schema)
+        return metadata_table_frame(spark, load.state, load.kind, load.given, schema)
     from icebergds.spark.frames.classic_frame import classic_frame
 
-    parsed = parse_read_options(in_zone_of(spark, further))
-    plan = plan_metadata_table(load.kind, load.state, parsed)
+    plan = plan_metadata_table(load.kind, load.state, load.options)
     prepare_thread(spark)
-    return classic_frame(spark, MetadataLoad(plan, parsed, spark_schema(plan.columns)))
+    return classic_frame(spark, MetadataLoad(plan, load.options, spark_schema(plan.columns)))
 
 
 @dataclass(frozen=True, slots=True)
