@@ -55,7 +55,7 @@ def commit_staged_tables(
         # If one table tells of all, snapshots do, because nobody else makes the same: a property
         # may have the value by another commit, or may have lost it again.
         decisive = [each for each in found if is_atomic and each[0].adds_snapshots]
-        decisive = decisive or [each for each in found if each[0].changes_table] or found
+        decisive = decisive or [each for each in found if each[0].changes_table]
         return all_or_none(target.name, ((state, part.is_in(state)) for part, state in decisive))
 
     try:

@@ -108,6 +108,16 @@ def test_after_a_conflict_in_one_table_both_are_made_anew(catalog: Catalog) -> N
     assert unused(catalog) == set()
 
 
+def test_changes_that_come_to_nothing_are_no_conflict(catalog: Catalog) -> None:
+    with catalog.transaction() as tx:
+        for name in ("db.a", "db.b"):
+            tx.table(name).manage_snapshots().create_tag("t").commit()
+            tx.table(name).manage_snapshots().remove_tag("t").commit()
+        catalog.load_table("db.a").manage_snapshots().create_tag("other").commit()
+    assert sorted(catalog.load_table("db.a").refs()) == ["main", "other"]
+    assert sorted(catalog.load_table("db.b").refs()) == ["main"]
+
+
 def test_a_change_that_another_commit_has_made_invalid_ends_all_of_them(catalog: Catalog) -> None:
     def lose() -> None:
         with catalog.transaction() as tx:
