@@ -60,6 +60,16 @@ def test_a_copy_has_all_snapshots(tmp_path: Path, version: int) -> None:
     assert ids_of(copied) == [4, 5]
 
 
+def test_a_relative_target_is_made_absolute(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    table = new_table(tmp_path)
+    table.append(rows(1))
+    done = table.rewrite_table_path(table.location(), "elsewhere")
+    assert all(target.startswith(f"{tmp_path}/elsewhere/") for _, target in listed(done))
+
+
 @pytest.mark.parametrize("file_format", [FileFormat.PARQUET, FileFormat.ORC, FileFormat.AVRO])
 def test_deletes_apply_to_the_copy(tmp_path: Path, file_format: FileFormat) -> None:
     builder = TableBuilder(tmp_path / "table", SCHEMA, spec=BY_DAY)
