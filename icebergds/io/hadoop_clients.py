@@ -61,8 +61,8 @@ def files_obstacle(io: FileIO, location: str, files: Iterable[str]) -> str | Non
     return next(filter(None, (client.obstacle(io, path) for path in [root, *paths.values()])), None)
 
 
-def _place(path: str) -> str:
-    return "" if is_local(path) else split_location(path)[1]
+def _place(path: str) -> tuple[str, str]:
+    return ("file", "") if is_local(path) else (protocol_of(path), split_location(path)[1])
 
 
 _CLIENTS = {

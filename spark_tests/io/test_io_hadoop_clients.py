@@ -51,6 +51,7 @@ def test_files_of_the_table_s_storage_can_be_opened(location: str, files: list[s
     [
         ("/lake/t", "s3://lake/f", "remote files"),
         ("s3://lake/t", "/lake/f", "not on S3"),
+        ("s3://lake/t", "gs://lake/f", "not on S3"),
         ("s3://lake/t", f"{AZURE}/f", "not on S3"),
         (f"{AZURE}/t", "s3://lake/f", "not on Azure"),
         (f"{AZURE}/t", f"{AZURE.replace('lake', 'other')}/f", "several places of Azure"),
@@ -61,3 +62,4 @@ def test_files_of_the_table_s_storage_can_be_opened(location: str, files: list[s
 def test_why_others_cannot_is_said(location: str, file: str, why: str) -> None:
     root = f"{location}/f"
     assert why in str(files_obstacle(FileIO(KEYS), location, [root, file]))
+    assert why in str(files_obstacle(FileIO(KEYS), location, [file, root]))
