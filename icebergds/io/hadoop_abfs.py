@@ -41,9 +41,9 @@ def abfs_address(io: FileIO, path: str) -> str:
     The path is one that `abfs_obstacle` has no reason against.
     """
     _, authority, key = split_location(path)
-    settings = _settings(io.properties, path)
+    host, settings = _host_and_settings(io.properties, path)
     container = authority.partition("@")[0]
-    return f"{scheme_of('abfs', settings)}://{container}@{_host(io.properties, path)}{key}"
+    return f"{scheme_of('abfs', settings)}://{container}@{host}{key}"
 
 
 def abfs_options(io: FileIO, paths: Iterable[str]) -> dict[str, str]:
@@ -51,7 +51,7 @@ def abfs_options(io: FileIO, paths: Iterable[str]) -> dict[str, str]:
 
     The paths are of one account.
     """
-    (settings,) = {_settings(io.properties, path) for path in paths}
+    ((_, settings),) = {_host_and_settings(io.properties, path) for path in paths}
     return {
         f"fs.{scheme_of('abfs', settings)}.impl": ABFS,
         # Columns of up to this size are one request.
@@ -101,14 +101,10 @@ def _endpoint(access: AzureAccess) -> tuple[str, str] | None:
     return (f"{account}.dfs.{domain}", "") if is_host else None
 
 
-def _host(properties: Mapping[str, str], path: str) -> str:
-    found = _endpoint(_access(properties, path))
-    assert found is not None, "the address has an obstacle"
-    return found[0]
-
-
-def _settings(properties: Mapping[str, str], path: str) -> tuple[tuple[str, str], ...]:
-    """Settings of ABFS, each named, so that none of the session's own applies instead."""
+def _host_and_settings(
+    properties: Mapping[str, str], path: str
+) -> tuple[str, tuple[tuple[str, str], ...]]:
+    """The account's host, and settings: each named, so that none of the session's own applies."""
     access = _access(properties, path)
     found = _endpoint(access)
     assert found is not None, "the address has an obstacle"
@@ -133,4 +129,4 @@ def _settings(properties: Mapping[str, str], path: str) -> tuple[tuple[str, str]
     if access.signature:
         container = split_location(path)[1].partition("@")[0]
         out[f"fs.azure.sas.fixed.token.{container}.{host}"] = access.signature
-    return tuple(sorted(out.items()))
+    return host, tuple(sorted(out.items()))
