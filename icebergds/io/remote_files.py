@@ -17,6 +17,7 @@ from icebergds.io.multipart import MultipartFile
 from icebergds.io.ranged_file import Open, Range, RangedFile
 from icebergds.io.uploads import AzureUpload, S3Upload, Upload
 from icebergds.io.webhdfs import WebHdfs
+from icebergds.io.write_behind import WriteBehind
 
 
 def open_remote(wanted: Open, fs: Any, key: str) -> RangedFile:
@@ -50,6 +51,8 @@ def _read_in_turn(file: Any, ranges: Sequence[Range]) -> list[bytes]:
     return found
 
 
+# A multiple of 256 KiB, as Google demands.
+_GCS_PART = 16 * 2**20
 _UPLOADS: dict[str, Callable[[Any, str], Upload]] = {"s3": S3Upload, "abfs": AzureUpload}
 
 
@@ -64,10 +67,9 @@ class OutputStream(pa.PythonFile):  # type: ignore[misc]
     """
 
     def __new__(cls, fs: Any, protocol: str, key: str, location: str) -> OutputStream:
-        upload = _UPLOADS.get(protocol)
-        file = fs.open(key, "wb") if upload is None else MultipartFile(upload(fs, key))
+        file = _new_file(fs, protocol, key)
         self: OutputStream = super().__new__(cls, RemoteFile(file, "writing", location), "w")
-        self._file, self._protocol = file, protocol
+        self._file = file
         return self
 
     def __init__(self, *_: Any) -> None:
@@ -75,13 +77,20 @@ class OutputStream(pa.PythonFile):  # type: ignore[misc]
 
     def discard(self) -> None:
         """Closes the incomplete file; object stores never show it, elsewhere, delete it then."""
-        if isinstance(self._file, MultipartFile):
+        if isinstance(self._file, MultipartFile | WriteBehind):
             self._file.discard()
-        elif self._protocol == "gs":
-            with suppress(Exception):
-                self._file.discard()
-            self._file.closed = True
         self.close()
+
+
+def _new_file(fs: Any, protocol: str, key: str) -> Any:
+    """A file to write, which an object store shows when it is complete."""
+    upload = _UPLOADS.get(protocol)
+    if upload is not None:
+        return MultipartFile(upload(fs, key))
+    if protocol == "gs":
+        begin = partial(fs.open, key, "wb", block_size=_GCS_PART)
+        return WriteBehind(begin, partial(fs.pipe_file, key), _GCS_PART)
+    return fs.open(key, "wb")
 
 
 def read_whole(fs: Any, key: str) -> bytes:

@@ -53,17 +53,22 @@ def known_files(
 
 
 def near_files(
-    spark: SparkSession, session: Any, schema: StructType, addresses: Sequence[str], options: Any
+    spark: SparkSession,
+    session: Any,
+    disks: Any,
+    schema: StructType,
+    addresses: Sequence[str],
+    options: Any,
 ) -> DataFrame | None:
     """The rows of Parquet files on local disks, as `known_files`.
 
     Args:
+        disks: Hadoop's file system that has the files.
         options: of the reader, a map of the JVM.
     """
     relation = _Relation(spark, session, schema, options)
     paths = relation.paths(addresses)
-    storage = relation.storage_of(paths[0])
-    return relation.frame(paths, [storage.listStatus(path) for path in paths])
+    return relation.frame(paths, [disks.listStatus(path) for path in paths])
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,6 +56,24 @@ _MOST_NEAR_FILES = 256
 _FEW_LISTING_TASKS = {"spark.sql.sources.parallelPartitionDiscovery.parallelism": "32"}
 
 
+@dataclass(frozen=True, slots=True)
+class SessionById:
+    """A copy of a session (all attributes are objects of the JVM).
+
+    Attributes:
+        conf: the configuration of the original.
+        settings: those of the original when the copy was made.
+        options: `READ_OPTIONS`.
+        disks: Hadoop's file system for local files.
+    """
+
+    session: Any
+    conf: Any
+    settings: Any
+    options: Any
+    disks: Any
+
+
 def parquet_by_id(
     spark: SparkSession, schema: StructType, addresses: Sequence[str]
 ) -> DataFrame | None:
@@ -69,9 +87,9 @@ def parquet_by_id(
 
     try:
         is_local = all(address.startswith("file:") for address in addresses)
-        copy = _session_by_id(spark, is_local=is_local)
+        copy = session_by_id(spark, is_local=is_local)
         if is_local and len(addresses) <= _MOST_NEAR_FILES:
-            return near_files(spark, copy.session, schema, addresses, copy.options)
+            return near_files(spark, copy.session, copy.disks, schema, addresses, copy.options)
         reader = copy.session.read().schema(copy.session.parseDataType(schema.json()))
         # One call for all paths.
         lines = in_jvm(spark, "java.util.regex.Pattern.compile")("\n")
@@ -99,7 +117,7 @@ def parquet_with_options(
     from py4j.protocol import Py4JError
 
     try:
-        copy = _session_by_id(spark, is_local=False)
+        copy = session_by_id(spark, is_local=False)
         given = {**READ_OPTIONS, **options}
         return known_files(spark, copy.session, schema, addresses, sizes, given)
     except (PySparkException, Py4JError) as error:
@@ -112,28 +130,12 @@ def log_refusal(address: str, error: Exception) -> None:
     _LOG.info("Spark cannot read %s by itself: %s", address, str(error).partition("\n")[0])
 
 
-@dataclass(frozen=True, slots=True)
-class _SessionById:
-    """A copy of a session (all attributes are objects of the JVM).
-
-    Attributes:
-        conf: the configuration of the original.
-        settings: those of the original when the copy was made.
-        options: `READ_OPTIONS`.
-    """
-
-    session: Any
-    conf: Any
-    settings: Any
-    options: Any
-
-
-_sessions: weakref.WeakKeyDictionary[SparkSession, dict[bool, _SessionById]] = (
+_sessions: weakref.WeakKeyDictionary[SparkSession, dict[bool, SessionById]] = (
     weakref.WeakKeyDictionary()
 )
 
 
-def _session_by_id(spark: SparkSession, *, is_local: bool) -> _SessionById:
+def session_by_id(spark: SparkSession, *, is_local: bool) -> SessionById:
     """A copy of a session as it is now, in which columns are matched by field id."""
     copies = _sessions.setdefault(spark, {})
     original: Any = spark._jsparkSession
@@ -149,5 +151,7 @@ def _session_by_id(spark: SparkSession, *, is_local: bool) -> _SessionById:
     options = in_jvm(spark, "java.util.HashMap")()
     for name, value in READ_OPTIONS.items():
         options.put(name, value)
-    copies[is_local] = _SessionById(session, conf, settings, options)
+    root = in_jvm(spark, "org.apache.hadoop.fs.Path")("file:///")
+    disks = root.getFileSystem(session.sessionState().newHadoopConf())
+    copies[is_local] = SessionById(session, conf, settings, options, disks)
     return copies[is_local]

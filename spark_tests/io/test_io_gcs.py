@@ -150,6 +150,33 @@ def test_large_files_are_sent_in_parts(io: FileIO, root: str) -> None:
     assert io.read_bytes(f"{root}/f") == part * 4
 
 
+def test_a_file_of_one_part_is_sent_by_one_request(gcs: GcsServer, root: str) -> None:
+    from throttling_proxy import throttling_proxy
+
+    content = bytes(12 * 2**20)
+    with throttling_proxy(gcs.port) as proxy:
+        io = FileIO({**gcs.properties, "gcs.service.host": f"http://127.0.0.1:{proxy.port}"})
+        with io.open_output(f"{root}/f") as stream:
+            stream.write(content)
+        assert [request.method for request in proxy.seen] == ["POST"]
+    assert io.read_bytes(f"{root}/f") == content
+
+
+def test_a_file_of_which_a_part_fails_never_appears(gcs: GcsServer, root: str) -> None:
+    from throttling_proxy import throttling_proxy
+
+    with throttling_proxy(gcs.port) as proxy:
+        proxy.busy, proxy.status, proxy.body = 1, 403, b'{"error": {"message": "no access"}}'
+        proxy.concerned = lambda request: "uploadType=resumable" in request.path
+        io = FileIO({**gcs.properties, "gcs.service.host": f"http://127.0.0.1:{proxy.port}"})
+        stream = io.open_output(f"{root}/f")
+        with pytest.raises(StorageError, match=r"writing gs:.*Forbidden"):
+            stream.writelines([bytes(16 * 2**20)] * 4)
+        with pytest.raises(StorageError, match="no access"):
+            stream.close()
+    assert not io.exists(f"{root}/f")
+
+
 def test_empty_directories_are_made_and_removed(io: FileIO, root: str) -> None:
     for _ in range(2):
         io.make_directory(f"{root}/p%20q #1")

@@ -273,13 +273,13 @@ def test_a_table_is_read_by_the_columns_of_the_query(
     not_native: SparkSession, table: Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen: list[list[str]] = []
-    scan = table_load.scan_dataframe
+    scan = table_load.scan_by_reader
 
-    def planned(spark: SparkSession, of: Any, **more: Any) -> DataFrame:
+    def planned(spark: SparkSession, of: Any, **more: Any) -> Any:
         seen.append([field.name for field in of.plan.columns.fields])
         return scan(spark, of, **more)
 
-    monkeypatch.setattr(table_load, "scan_dataframe", planned)
+    monkeypatch.setattr(table_load, "scan_by_reader", planned)
     df = load(not_native, table.location())
     expected = table.scan().to_arrow()
     (found,) = df.where("part > 0").agg(f.max("id")).collect()

@@ -27,6 +27,7 @@ from icebergds.expr.names import in_backticks
 from icebergds.expr.nodes import TRUE, Expr, and_
 from icebergds.spark.frames.classic_conditions import converted
 from icebergds.spark.frames.groups import NarrowGroups
+from icebergds.spark.frames.kept_relations import keep_relation, kept_relation
 from icebergds.spark.frames.metadata_load import MetadataLoad
 from icebergds.spark.frames.table_load import TableLoad
 from icebergds.spark.frames.used_fields import evaluates_unread, used_fields
@@ -34,6 +35,7 @@ from icebergds.spark.jvm import (
     in_jvm,
     new_attributes,
     plan_dataset,
+    relation_plan,
     relation_with_attributes,
     resolved_dataset,
 )
@@ -228,17 +230,37 @@ class _Root:
         Args:
             used: ids of the fields that are read; None for all.
         """
-        rows = self.load.rows(self.spark, condition, used)
-        leaf = relation_with_attributes(self.spark, _plan(rows), _plan(self.shape))
-        if leaf is None:
-            empty = self.shape
-            if used is not None:
-                empty = empty.selectExpr(*(in_backticks((name,)) for name in rows.columns))
-            sides = self._seq(_plan(empty), _plan(rows))
-            union = in_jvm(self.spark, "org.apache.spark.sql.catalyst.plans.logical.Union")
-            leaf = union(sides, False, False)
-        plan = self._on(leaf, _plan(shape))
-        return plan_dataset(self.spark, self.spark._jsparkSession, plan)
+        spark, session = self.spark, self.spark._jsparkSession
+        leaf = self._relation(condition, used)
+        if isinstance(leaf, DataFrame):
+            leaf = self._union(leaf, used)
+        elif shape is self.shape:
+            return resolved_dataset(spark, session, leaf)
+        return plan_dataset(spark, session, self._on(leaf, _plan(shape)))
+
+    def _relation(self, condition: Expr, used: frozenset[int] | None) -> Any:
+        """A relation of the rows with the attributes of the load; the rows if they are none."""
+        spark, load, shape = self.spark, self.load, _plan(self.shape)
+        if not isinstance(load, TableLoad) or condition != TRUE or used is not None:
+            rows = load.rows(spark, condition, used)
+            return relation_with_attributes(spark, _plan(rows), shape) or rows
+        kept = kept_relation(spark, load)
+        if kept is not None:
+            return relation_plan(spark, kept, shape.output())
+        rows, files = load.rows_and_files(spark)
+        relation = relation_with_attributes(spark, _plan(rows), shape)
+        if relation is None:
+            return rows
+        keep_relation(spark, load, files, relation.relation())
+        return relation
+
+    def _union(self, rows: DataFrame, used: frozenset[int] | None) -> Any:
+        """Rows with the attributes of the load."""
+        empty = self.shape
+        if used is not None:
+            empty = empty.selectExpr(*(in_backticks((name,)) for name in rows.columns))
+        union = in_jvm(self.spark, "org.apache.spark.sql.catalyst.plans.logical.Union")
+        return union(self._seq(_plan(empty), _plan(rows)), False, False)
 
     def with_used_rows(self, shape: DataFrame, condition: Expr) -> Any:
         """A shape with rows beneath, of the fields that it names."""

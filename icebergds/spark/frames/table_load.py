@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from icebergds.commit.operations import TableState
-from icebergds.expr.nodes import Expr
+from icebergds.expr.nodes import TRUE, Expr
 from icebergds.operations.read.options import (
     ReadOptions,
     parse_load_options,
@@ -23,11 +23,12 @@ from icebergds.operations.read.snapshot_read import (
     plan_task_groups,
     resolve_read,
 )
+from icebergds.scan.plan.files import PlannedFile
 from icebergds.scan.read_plan import ReadPlan
 from icebergds.spark.frames.used_fields import narrowed, padded
 from icebergds.spark.native import has_native_scans
 from icebergds.spark.read_mark import marked_schema
-from icebergds.spark.scan import count_scan, planned_dataframe, scan_dataframe
+from icebergds.spark.scan import count_scan, planned_dataframe, scan_by_reader
 from icebergds.spark.session import in_zone_of
 from icebergds.spark.types import all_nullable, spark_schema
 from icebergds.spark.user_schema import project_load_schema, refuse_second_choice
@@ -82,17 +83,23 @@ class TableLoad:
         Raises:
             MissingFileError, CorruptFileError: metadata is missing or damaged.
         """
+        return self.rows_and_files(spark, condition, used)[0]
+
+    def rows_and_files(
+        self, spark: SparkSession, condition: Expr = TRUE, used: frozenset[int] | None = None
+    ) -> tuple[DataFrame, Sequence[PlannedFile]]:
+        """As `rows`, and the files of them that Spark's own reader reads."""
         if self.options.changes is not None:
             groups = plan_task_groups(self.options, self.state, self.snapshot, self.plan)
-            return planned_dataframe(spark, self.plan, groups)
+            return planned_dataframe(spark, self.plan, groups), ()
         whole = self.plan.columns
         read = whole if used is None else narrowed(whole, used)
         scan = plan_scan(
             self.state, self.options, for_native=self.is_native, rechecked=condition, columns=read
         )
         # They come beneath a relation that has the names.
-        rows = scan_dataframe(spark, scan, by_position=read == whole)
-        return padded(rows, whole, read, self.schema)
+        rows, files = scan_by_reader(spark, scan, by_position=read == whole)
+        return padded(rows, whole, read, self.schema), files
 
     def count(self, spark: SparkSession) -> int | None:
         """The number of rows, from metadata as far as it tells; None for changes.

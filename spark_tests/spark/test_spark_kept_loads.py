@@ -1,0 +1,108 @@
+"""Loads of a snapshot that a registered session has loaded before: Spark's relation is kept."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from spark_reads import session_conf
+
+from icebergds import Table, load_catalog
+
+pytestmark = pytest.mark.spark
+
+_SCHEMA = pa.schema([("id", pa.int64()), ("name", pa.string())])
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Table:
+    return created(tmp_path, 3)
+
+
+def created(directory: Path, count: int) -> Table:
+    """Ids below `count`, each in a file of its own."""
+    catalog = load_catalog("lake", warehouse=str(directory / "lake"))
+    catalog.create_namespace_if_not_exists("db")
+    table = catalog.create_table("db.t", _SCHEMA)
+    for number in range(count):
+        table.append(pa.table([[number], [f"n{number}"]], schema=_SCHEMA))
+    return table
+
+
+def load(spark: SparkSession, table: Table, **options: str) -> DataFrame:
+    return spark.read.format("icebergpy").options(**options).load(table.location())
+
+
+def ids(df: DataFrame) -> list[int]:
+    return sorted(row.id for row in df.collect())
+
+
+def relation(spark: SparkSession, df: DataFrame) -> int:
+    """Tells relations of Spark's beneath loads apart."""
+    jvm, classic = spark._jvm, df._jdf
+    return int(jvm.System.identityHashCode(classic.logicalPlan().relation()))  # type: ignore
+
+
+def test_a_snapshot_that_is_loaded_again_has_the_same_relation(
+    front: SparkSession, table: Table
+) -> None:
+    first, second = load(front, table), load(front, table)
+    assert relation(front, first) == relation(front, second)
+    assert ids(second) == [0, 1, 2]
+
+
+def test_each_load_has_columns_of_its_own(front: SparkSession, table: Table) -> None:
+    first, second = load(front, table), load(front, table)
+    pairs = first.join(second, first["id"] + 1 == second["id"]).select(first["id"], second["name"])
+    assert sorted(map(tuple, pairs.collect())) == [(0, "n1"), (1, "n2")]
+
+
+def test_a_load_after_a_commit_has_its_rows(front: SparkSession, table: Table) -> None:
+    assert ids(load(front, table)) == [0, 1, 2]
+    table.append(pa.table([[9], ["n9"]], schema=_SCHEMA))
+    assert ids(load(front, table)) == [0, 1, 2, 9]
+    table.delete("id = 1")
+    assert ids(load(front, table)) == [0, 2, 9]
+
+
+def test_a_table_that_is_created_anew_in_the_same_place_has_its_own_rows(
+    front: SparkSession, table: Table, tmp_path: Path
+) -> None:
+    assert ids(load(front, table)) == [0, 1, 2]
+    load_catalog("lake", warehouse=str(tmp_path / "lake")).purge_table("db.t")
+    again = created(tmp_path, 2)
+    assert again.location() == table.location()
+    assert ids(load(front, again)) == [0, 1]
+
+
+def test_options_of_a_load_are_its_own(front: SparkSession, table: Table) -> None:
+    first = str(table.snapshots()[0].snapshot_id)
+    for _ in range(2):
+        assert ids(load(front, table)) == [0, 1, 2]
+        names = load(front, table, columns="name").collect()
+        assert sorted(map(tuple, names)) == [("n0",), ("n1",), ("n2",)]
+        assert ids(load(front, table, **{"snapshot-id": first})) == [0]
+        assert ids(load(front, table, filter="id > 0")) == [1, 2]
+
+
+def test_a_file_that_is_lost_meanwhile_is_named(front: SparkSession, table: Table) -> None:
+    assert ids(load(front, table)) == [0, 1, 2]
+    task, *_ = table.scan("id = 1").plan_files()
+    Path(task.file.file_path).unlink()
+    with pytest.raises(PySparkException, match=f"no such file: '{task.file.file_path}"):
+        load(front, table).collect()
+
+
+def test_settings_of_the_session_hold_as_they_are_at_a_load(
+    front: SparkSession, table: Table
+) -> None:
+    def partitions() -> int:
+        return load(front, table).rdd.getNumPartitions()
+
+    count = partitions()
+    with session_conf(front, "spark.sql.files.maxPartitionBytes", "100"):
+        assert partitions() > count
+    assert partitions() == count
