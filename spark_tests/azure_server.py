@@ -28,18 +28,23 @@ KEY = base64.b64encode(b"a key of an account of the tests" * 2).decode()
 
 @dataclass(frozen=True)
 class AzureServer:
-    """A server on this machine, with one account, that demands its key or a signature."""
+    """A server on this machine, with one account, that demands its key or a signature.
+
+    Attributes:
+        scheme: `https` if it also takes the tokens of clients.
+    """
 
     port: int
+    scheme: str = "http"
 
     @property
     def endpoint(self) -> str:
-        return endpoint(self.port)
+        return f"{self.scheme}://127.0.0.1:{self.port}/{ACCOUNT}"
 
     @property
     def properties(self) -> dict[str, str]:
         """Iceberg's storage properties that lead to the server, with the account's key."""
-        return storage_properties(self.port)
+        return storage_properties(self.port, self.scheme)
 
     def client(self) -> BlobServiceClient:
         """Another client of the server."""
@@ -67,15 +72,11 @@ class AzureServer:
         )
 
 
-def endpoint(port: int) -> str:
-    return f"http://127.0.0.1:{port}/{ACCOUNT}"
-
-
-def storage_properties(port: int) -> dict[str, str]:
+def storage_properties(port: int, scheme: str = "http") -> dict[str, str]:
     return {
         "adls.account-name": ACCOUNT,
         "adls.account-key": KEY,
-        "adls.blob-storage-scheme": "http",
+        "adls.blob-storage-scheme": scheme,
         "adls.blob-storage-authority": f"127.0.0.1:{port}",
     }
 
@@ -88,14 +89,20 @@ def what_is_missing() -> str | None:
 
 
 @contextmanager
-def azure_server() -> Iterator[AzureServer]:
-    """Starts a server, and stops it in the end."""
+def azure_server(certificate: Path | None = None) -> Iterator[AzureServer]:
+    """Starts a server, and stops it in the end.
+
+    Args:
+        certificate: the PEM file with its certificate and key; None for a server without TLS.
+    """
     directory = Path(tempfile.mkdtemp(prefix="azurite-"))
-    server = AzureServer(*free_ports(1))
+    server = AzureServer(*free_ports(1), "http" if certificate is None else "https")
     command = [
         *("node", _SCRIPT, "--blobHost", "127.0.0.1", "--blobPort", server.port),
         *("--inMemoryPersistence", "--skipApiVersionCheck", "--disableTelemetry"),
     ]
+    if certificate is not None:
+        command += ["--cert", certificate, "--key", certificate, "--oauth", "basic"]
     accounts = {"AZURITE_ACCOUNTS": f"{ACCOUNT}:{KEY}"}
     try:
         with running(command, directory, listens(server.port), environment=accounts):

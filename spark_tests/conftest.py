@@ -22,6 +22,7 @@ from remembered_metadata import checked_remembering
 from s3_server import S3Server, s3_server, what_is_missing
 
 if TYPE_CHECKING:
+    from entra_server import EntraServer
     from mariadb_server import MariaDbServer
     from postgres_server import PostgresServer
     from rest_server import RestServer
@@ -201,6 +202,25 @@ def azure() -> Iterator[azure_server.AzureServer]:
         pytest.skip(f"no Azure server: {missing}")
     with azure_server.azure_server() as server:
         yield server
+
+
+@pytest.fixture(scope="session")
+def running_entra(
+    azure: azure_server.AzureServer, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[EntraServer]:
+    """Azure's blobs for clients with tokens, for the whole run."""
+    pytest.importorskip("trustme", reason="trustme is not installed")
+    from entra_server import entra_server
+
+    with entra_server(tmp_path_factory.mktemp("entra")) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def entra(running_entra: EntraServer) -> Iterator[EntraServer]:
+    """The same server, which this process trusts."""
+    with running_entra.trusted():
+        yield running_entra
 
 
 @pytest.fixture(scope="session")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import ssl
 import threading
 import time
 from collections.abc import Iterator
@@ -25,7 +26,8 @@ class TokenServer:
         broken: answers of status 503 to come.
         requests: the forms that were sent, with the header `Authorization`.
         valid: tokens, and until when they are valid.
-        issued: how many tokens were issued.
+        issued, refused: how many tokens were.
+        claims: what the tokens say beside.
     """
 
     port: int = 0
@@ -34,6 +36,8 @@ class TokenServer:
     requests: list[dict[str, str]] = field(default_factory=list)
     valid: dict[str, float] = field(default_factory=dict)
     issued: int = 0
+    refused: int = 0
+    claims: dict[str, Any] = field(default_factory=dict)
 
     @property
     def uri(self) -> str:
@@ -48,7 +52,7 @@ class TokenServer:
         """A new token, a JSON web token without a signature."""
         expires = time.time() + (self.lifetime_s or 3600)
         self.issued += 1
-        claims = {"exp": expires, "jti": self.issued}
+        claims = {"exp": expires, "jti": self.issued, **self.claims}
         if self.lifetime_s is None:
             del claims["exp"]
         text = base64.urlsafe_b64encode(json.dumps(claims).encode()).decode().rstrip("=")
@@ -62,6 +66,7 @@ class TokenServer:
             self.broken -= 1
             return 503, {"error": "temporarily_unavailable"}
         if not self._is_known(form):
+            self.refused += 1
             # As bad servers do, it says what it got.
             told = f"unknown client with secret {form.get('client_secret')}"
             return 401, {"error": "invalid_client", "error_description": told}
@@ -83,8 +88,12 @@ class TokenServer:
 
 
 @contextmanager
-def token_server() -> Iterator[TokenServer]:
-    """Starts a server, and stops it in the end."""
+def token_server(tls: ssl.SSLContext | None = None) -> Iterator[TokenServer]:
+    """Starts a server, and stops it in the end.
+
+    Args:
+        tls: with its certificate; None for a server without TLS.
+    """
     tokens = TokenServer()
 
     class Handler(BaseHTTPRequestHandler):
@@ -98,12 +107,15 @@ def token_server() -> Iterator[TokenServer]:
             status, answer = tokens.answer(form)
             data = json.dumps(answer).encode()
             self.send_response(status)
+            self.send_header("Content-Type", "application/json")
             self.send_header("Content-Length", str(len(data)))
             self.end_headers()
             self.wfile.write(data)
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     tokens.port = server.server_address[1]
+    if tls is not None:
+        server.socket = tls.wrap_socket(server.socket, server_side=True)
     threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
     try:
         yield tokens

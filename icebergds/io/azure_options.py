@@ -12,7 +12,7 @@ import os
 import re
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import Any
 
 from icebergds.errors import InvalidOptionError
@@ -41,6 +41,22 @@ class AzureAccess:
     connection: str = ""
 
 
+@dataclass(frozen=True, slots=True, repr=False)
+class AzureClient:
+    """A client of Entra (a service principal)."""
+
+    tenant_id: str
+    client_id: str
+    client_secret: str
+
+    @property
+    def token_address(self) -> str:
+        """Where it gets its tokens: the address that Azure's own tools use."""
+        host = os.environ.get("AZURE_AUTHORITY_HOST") or "login.microsoftonline.com"
+        authority = host.removeprefix("https://").rstrip(" /")
+        return f"https://{authority}/{self.tenant_id}/oauth2/v2.0/token"
+
+
 def azure_options(authority: str, properties: Mapping[str, str]) -> dict[str, Any]:
     """Keyword arguments of adlfs.
 
@@ -65,6 +81,21 @@ def azure_options(authority: str, properties: Mapping[str, str]) -> dict[str, An
         "account_host": access.address.removeprefix("https://"),
         **_identity(properties),
     }
+
+
+def azure_client(properties: Mapping[str, str]) -> AzureClient | None:
+    """The client that properties name; None if they name none.
+
+    Raises:
+        InvalidOptionError: they name a part of one.
+    """
+    found = {option: properties[name] for option, name in _CLIENT.items() if properties.get(name)}
+    if found and (missing := [name for option, name in _CLIENT.items() if option not in found]):
+        raise InvalidOptionError(
+            f"properties of Azure storage: {missing[0]} is missing; a client needs all of "
+            f"{', '.join(_CLIENT.values())}"
+        )
+    return AzureClient(**found) if found else None
 
 
 def azure_access(authority: str, properties: Mapping[str, str]) -> AzureAccess:
@@ -129,6 +160,39 @@ class _Token:
         """Has nothing to close."""
 
 
+@dataclass(slots=True, repr=False)
+class _ClientCredential:
+    """A client's tokens for azure.core. A client that Entra refuses is an error at once.
+
+    The client of storage would ask again, for a minute and more.
+    """
+
+    client: AzureClient
+    _identity: Any = None
+
+    def __repr__(self) -> str:
+        text = "\0".join(astuple(self.client))
+        return f"_ClientCredential({hashlib.sha256(text.encode()).hexdigest()})"
+
+    async def get_token(self, *scopes: str, **options: Any) -> Any:
+        from azure.core.exceptions import ClientAuthenticationError
+        from azure.identity.aio import ClientSecretCredential
+
+        if self._identity is None:
+            self._identity = ClientSecretCredential(*astuple(self.client))
+        try:
+            return await self._identity.get_token(*scopes, **options)
+        except ClientAuthenticationError as error:
+            told = str(error).replace(self.client.client_secret, "...")
+            raise PermissionError(
+                f"no token for the client {self.client.client_id}: {told}"
+            ) from None
+
+    async def close(self) -> None:
+        if self._identity is not None:
+            await self._identity.close()
+
+
 def _host(authority: str) -> str:
     container, at, host = authority.partition("@")
     if not container or (not at and "." in container):
@@ -165,13 +229,8 @@ def _identity(properties: Mapping[str, str]) -> dict[str, Any]:
     """A token or the secret of a client; empty for the default credential."""
     if token := properties.get("adls.token"):
         return {"credential": _Token(token)}
-    found = {option: properties[name] for option, name in _CLIENT.items() if properties.get(name)}
-    if found and (missing := [name for option, name in _CLIENT.items() if option not in found]):
-        raise InvalidOptionError(
-            f"properties of Azure storage: {missing[0]} is missing; a client needs all of "
-            f"{', '.join(_CLIENT.values())}"
-        )
-    return found
+    client = azure_client(properties)
+    return {} if client is None else {"credential": _ClientCredential(client)}
 
 
 def _connection(address: str, **settings: str) -> dict[str, Any]:

@@ -8,12 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from icebergds.errors import InvalidOptionError
-from icebergds.io.azure_options import AzureAccess, azure_access
+from icebergds.io.azure_options import AzureAccess, azure_access, azure_client
 from icebergds.io.fileio import FileIO
 from icebergds.io.hadoop_schemes import scheme_of
 from icebergds.io.locations import split_location
 
-ABFS = "org.apache.hadoop.fs.azurebfs.AzureBlobFileSystem"
+_PACKAGE = "org.apache.hadoop.fs.azurebfs"
+ABFS = f"{_PACKAGE}.AzureBlobFileSystem"
 """The class of the client."""
 
 
@@ -26,10 +27,14 @@ def abfs_obstacle(io: FileIO, path: str) -> str | None:
         return f"property {unknown[0]} of the storage has no equal that is passed to Spark"
     try:
         access = _access(io.properties, path)
+        client = azure_client(io.properties)
     except InvalidOptionError as error:
         return str(error)
-    if not (access.key or access.signature):
-        return "the table has storage properties, but no key or signature of Azure to pass to Spark"
+    if not (access.key or access.signature) and (client is None or access.connection):
+        return (
+            "the table has storage properties, but no key, signature or client of Azure to pass "
+            "to Spark"
+        )
     if _endpoint(access) is None:
         return f"the address {access.address} of the storage cannot be passed to Spark"
     return None
@@ -72,6 +77,9 @@ _TRANSLATED = frozenset(
         "adls.account-host",
         "adls.blob-storage-scheme",
         "adls.blob-storage-authority",
+        "adls.tenant-id",
+        "adls.client-id",
+        "adls.client-secret",
     }
 )
 _OF_ACCOUNTS = ("adls.sas-token.", "adls.connection-string.")
@@ -112,8 +120,7 @@ def _host_and_settings(
     settings = {
         "abfs.endpoint": server,
         "always.use.https": str(access.address.startswith("https:")).lower(),
-        "account.auth.type": "SAS" if access.signature else "SharedKey",
-        "sas.fixed.token" if access.signature else "account.key": access.signature or access.key,
+        **_credentials(access, properties),
     }
     if server:
         settings |= {
@@ -130,3 +137,19 @@ def _host_and_settings(
         container = split_location(path)[1].partition("@")[0]
         out[f"fs.azure.sas.fixed.token.{container}.{host}"] = access.signature
     return host, tuple(sorted(out.items()))
+
+
+def _credentials(access: AzureAccess, properties: Mapping[str, str]) -> dict[str, str]:
+    if access.signature:
+        return {"account.auth.type": "SAS", "sas.fixed.token": access.signature}
+    if access.key:
+        return {"account.auth.type": "SharedKey", "account.key": access.key}
+    client = azure_client(properties)
+    assert client is not None, "properties without credentials have an obstacle"
+    return {
+        "account.auth.type": "OAuth",
+        "account.oauth.provider.type": f"{_PACKAGE}.oauth2.ClientCredsTokenProvider",
+        "account.oauth2.client.endpoint": client.token_address,
+        "account.oauth2.client.id": client.client_id,
+        "account.oauth2.client.secret": client.client_secret,
+    }

@@ -127,7 +127,9 @@ def parquet_with_options(
 
 def log_refusal(address: str, error: Exception) -> None:
     """Logs why Spark does not read files, of which one is named."""
-    _LOG.info("Spark cannot read %s by itself: %s", address, str(error).partition("\n")[0])
+    # Py4J's own text says where it happened, not what.
+    told = str(getattr(error, "java_exception", error)).partition("\n")[0]
+    _LOG.info("Spark cannot read %s by itself: %s", address, told)
 
 
 _sessions: weakref.WeakKeyDictionary[SparkSession, dict[bool, SessionById]] = (

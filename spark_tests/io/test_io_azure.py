@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -15,6 +15,9 @@ from icebergds.io.azure_options import azure_options
 from icebergds.io.file_systems import use_file_system
 from icebergds.io.fileio import FileIO
 from icebergds.io.fsspec_options import lacks_credentials
+
+if TYPE_CHECKING:
+    from entra_server import EntraServer
 
 _HOST = f"{ACCOUNT}.dfs.core.windows.net"
 _SECRET = "hunter2"
@@ -49,6 +52,19 @@ def test_the_key_of_the_account_opens_it(
     azure: AzureServer, root: str, names: tuple[str, str]
 ) -> None:
     assert _works({**_address(azure), **dict(zip(names, (ACCOUNT, KEY), strict=True))}, root)
+
+
+def test_a_client_of_entra_has_no_key(entra: EntraServer) -> None:
+    assert _works(entra.properties, entra.azure.new_location())
+    assert entra.tokens.issued > 0
+
+
+def test_a_client_that_entra_does_not_know_is_refused(entra: EntraServer) -> None:
+    wrong = {**entra.properties, "adls.client-secret": _SECRET}
+    with pytest.raises(StorageError, match=r"no token for the client client: .*unknown") as raised:
+        _works(wrong, entra.azure.new_location())
+    assert entra.tokens.refused == 1
+    assert _SECRET not in str(raised.value)
 
 
 def test_a_wrong_key_is_refused_and_not_shown(azure: AzureServer, root: str) -> None:
@@ -161,9 +177,14 @@ def test_without_credentials_azure_chooses_the_identity() -> None:
 
 
 def test_a_client_has_a_secret() -> None:
-    client = {"adls.tenant-id": "t", "adls.client-id": "i", "adls.client-secret": "s"}
-    options = azure_options("c@acc.dfs.core.windows.net", client)
-    assert (options["tenant_id"], options["client_id"], options["client_secret"]) == ("t", "i", "s")
+    client = {"adls.tenant-id": "t", "adls.client-id": "i", "adls.client-secret": _SECRET}
+    place = "c@acc.dfs.core.windows.net"
+    first, same, other = (
+        repr(azure_options(place, {**client, **more}))
+        for more in ({}, {}, {"adls.client-secret": "another"})
+    )
+    assert first == same != other
+    assert _SECRET not in first
     for name in client:
         rest = {other: value for other, value in client.items() if other != name}
         with pytest.raises(InvalidOptionError, match=f"{name} is missing"):

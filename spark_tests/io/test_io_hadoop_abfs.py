@@ -10,6 +10,12 @@ from icebergds.io.fileio import FileIO
 from icebergds.io.hadoop_abfs import abfs_address, abfs_obstacle, abfs_options
 
 KEY = {"adls.account-name": "acc", "adls.account-key": "a2V5"}
+CLIENT = {
+    "adls.account-name": "acc",
+    "adls.tenant-id": "t",
+    "adls.client-id": "me",
+    "adls.client-secret": "a2V5",
+}
 HOST = "acc.dfs.core.windows.net"
 PATH = f"abfss://lake@{HOST}/db/file.parquet"
 EMULATOR = {
@@ -34,6 +40,33 @@ def test_a_signature_becomes_a_setting_of_the_container_too() -> None:
         assert options[f"fs.azure.sas.fixed.token{of}"] == "sv=1&sig=x"
     assert options[f"fs.azure.account.auth.type.{HOST}"] == "SAS"
     assert "a2V5" not in options.values()
+
+
+@pytest.mark.parametrize(
+    ("authority", "address"),
+    [
+        ("", "https://login.microsoftonline.com"),
+        ("login.chinacloudapi.cn", "https://login.chinacloudapi.cn"),
+        ("https://login.microsoftonline.us/", "https://login.microsoftonline.us"),
+    ],
+)
+def test_a_client_gets_tokens_where_azure_s_own_tools_get_them(
+    monkeypatch: pytest.MonkeyPatch, authority: str, address: str
+) -> None:
+    monkeypatch.setenv("AZURE_AUTHORITY_HOST", authority)
+    options = abfs_options(FileIO(CLIENT), [PATH])
+    for of in ("", f".{HOST}"):
+        assert options[f"fs.azure.account.auth.type{of}"] == "OAuth"
+        assert options[f"fs.azure.account.oauth2.client.id{of}"] == "me"
+        assert options[f"fs.azure.account.oauth2.client.secret{of}"] == "a2V5"
+        found = options[f"fs.azure.account.oauth2.client.endpoint{of}"]
+        assert found == f"{address}/t/oauth2/v2.0/token"
+
+
+def test_a_key_comes_before_a_client() -> None:
+    options = abfs_options(FileIO({**CLIENT, **KEY}), [PATH])
+    assert options["fs.azure.account.auth.type"] == "SharedKey"
+    assert not [name for name in options if "oauth" in name]
 
 
 @pytest.mark.parametrize(
@@ -108,12 +141,14 @@ def test_files_of_other_properties_have_another_scheme() -> None:
 @pytest.mark.parametrize(
     ("properties", "why"),
     [
-        ({"adls.account-name": "acc"}, "no key or signature of Azure"),
-        ({**KEY, "adls.account-name": "other"}, "no key or signature of Azure"),
+        ({"adls.account-name": "acc"}, "no key, signature or client of Azure"),
+        ({**KEY, "adls.account-name": "other"}, "no key, signature or client of Azure"),
         ({**KEY, "adls.token": "t"}, "adls.token"),
-        ({"adls.tenant-id": "t"}, "adls.tenant-id"),
+        ({"adls.tenant-id": "t", **KEY}, "adls.client-id is missing"),
         ({"adls.anon": "true"}, "adls.anon"),
-        ({"adls.connection-string": "AccountName=acc"}, "no key or signature"),
+        ({"adls.connection-string": "AccountName=acc"}, "no key, signature or client"),
+        ({**CLIENT, "adls.connection-string": "AccountName=acc"}, "no key, signature or client"),
+        ({**CLIENT, "adls.token": "t"}, "adls.token"),
         ({**KEY, "adls.account-host": "acc.example.org"}, "address https://acc.example.org"),
         ({**KEY, "adls.blob-storage-scheme": "http"}, "address http://acc.blob"),
         ({"adls.sas-token": "a;b"}, "malformed"),

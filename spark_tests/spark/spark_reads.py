@@ -90,6 +90,7 @@ def run_program(
     log: Path | None = None,
     timeout: int = 600,
     through_connect: bool = False,
+    java_options: str = "",
 ) -> dict[str, Any]:
     """Runs a program of `programs` in a process of its own; what it printed, read as JSON.
 
@@ -100,6 +101,7 @@ def run_program(
         log: what the program's processes open is noted here (`run_counted`).
         timeout: in seconds; many times what the program takes, for the machine may be busy.
         through_connect: it starts a server of Spark Connect.
+        java_options: of its JVMs, and of those of executors.
     """
     package = Path(icebergds.__file__).parent
     path = [str(package / "spark" / "discovery"), str(package.parent), str(_PROGRAMS)]
@@ -115,7 +117,7 @@ def run_program(
                 **os.environ,
                 "PYSPARK_PYTHON": sys.executable,
                 "PYTHONPATH": os.pathsep.join(path),
-                "JAVA_TOOL_OPTIONS": QUICK_SPARK,
+                "JAVA_TOOL_OPTIONS": f"{QUICK_SPARK} {java_options}",
                 **counting,
             },
             capture_output=True,

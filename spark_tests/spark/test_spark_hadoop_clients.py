@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pyspark
 import pytest
+from effort import IS_NIGHTLY
 from spark_reads import run_program
-
-from icebergds import Table, load_catalog
 
 if TYPE_CHECKING:
     from azure_server import AzureServer
+    from entra_server import EntraServer
     from s3_server import S3Server
 
 pytestmark = [pytest.mark.spark, pytest.mark.long, pytest.mark.every_spark]
@@ -36,6 +35,7 @@ class Storage:
         properties, other_properties: lead there.
         settings: Spark's own, which lead elsewhere.
         secrets: among the properties, not to be shown.
+        java_options: of JVMs that reach it.
     """
 
     location: str
@@ -45,6 +45,7 @@ class Storage:
     other_properties: dict[str, str]
     settings: dict[str, str]
     secrets: tuple[str, ...]
+    java_options: str = ""
 
 
 def _s3(server: S3Server) -> Storage:
@@ -71,10 +72,37 @@ def _s3(server: S3Server) -> Storage:
 
 def _azure(server: AzureServer) -> Storage:
     location = server.new_location()
-    container, _, host = location.split("/")[2].partition("@")
+    container = location.split("/")[2].partition("@")[0]
     signature = server.signature(container, permission="rwdl")
     address = {key: value for key, value in server.properties.items() if "storage" in key}
-    ofs = ("", f".{host}")
+    return Storage(
+        location,
+        "abfs",
+        "hadoop-azure",
+        server.properties,
+        {**address, "adls.sas-token": signature},
+        _elsewhere(location),
+        (server.properties["adls.account-key"], signature),
+    )
+
+
+def _entra(server: EntraServer) -> Storage:
+    location = server.azure.new_location()
+    return Storage(
+        location,
+        "abfs",
+        "hadoop-azure",
+        server.properties,
+        server.azure.properties,
+        _elsewhere(location),
+        (server.properties["adls.client-secret"],),
+        server.java_options,
+    )
+
+
+def _elsewhere(location: str) -> dict[str, str]:
+    """Settings of ABFS that do not lead to a location on Azure."""
+    container, _, host = location.split("/")[2].partition("@")
     given = {
         "account.auth.type": "SAS",
         "sas.fixed.token": "another",
@@ -82,22 +110,20 @@ def _azure(server: AzureServer) -> Storage:
         "abfs.endpoint": "127.0.0.1:1",
         "io.retry.max.retries": "1",
     }
-    return Storage(
-        location,
-        "abfs",
-        "hadoop-azure",
-        server.properties,
-        {**address, "adls.sas-token": signature},
-        {f"fs.azure.{name}{of}": value for of in ofs for name, value in given.items()}
-        | {f"fs.azure.sas.fixed.token.{container}.{host}": "another"},
-        (server.properties["adls.account-key"], signature),
-    )
+    settings = {
+        f"fs.azure.{name}{of}": value for name, value in given.items() for of in ("", f".{host}")
+    }
+    return {**settings, f"fs.azure.sas.fixed.token.{container}.{host}": "another"}
 
 
-@pytest.fixture(scope="module", params=["s3", "azure"])
+_STORAGES: dict[str, Callable[[Any], Storage]] = {"s3": _s3, "azure": _azure, "entra": _entra}
+
+
+@pytest.fixture(scope="module", params=_STORAGES)
 def storage(request: pytest.FixtureRequest) -> Storage:
-    server = request.getfixturevalue(request.param)
-    return _s3(server) if request.param == "s3" else _azure(server)
+    if request.param == "entra" and not IS_NIGHTLY:
+        pytest.skip("with clients of Entra, all is as with keys: nightly only")
+    return _STORAGES[request.param](request.getfixturevalue(request.param))
 
 
 @pytest.fixture(scope="module", params=["classic", "connect"])
@@ -106,10 +132,9 @@ def seen(
 ) -> Seen:
     location = f"{storage.location}/a lake%20 {request.param}"
     jars = _jars(storage.package)
-    _fill(location, storage.properties)
     return run_program(
         "remote_reads.py",
-        f"{location}/db",
+        location,
         json.dumps(storage.properties),
         json.dumps(storage.other_properties),
         str(jars),
@@ -117,6 +142,7 @@ def seen(
         request.param,
         through_connect=request.param == "connect",
         directory=tmp_path_factory.mktemp(storage.client),
+        java_options=storage.java_options,
     )
 
 
@@ -127,34 +153,6 @@ def _jars(package: str) -> Path:
     if not jars.exists():
         pytest.skip(f"no {jars.name}; run .ci/servers.sh")
     return jars
-
-
-def _fill(location: str, properties: dict[str, str]) -> None:
-    catalog = load_catalog("remote", warehouse=location, **properties)
-    catalog.create_namespace("db")
-
-    def created(name: str, rows: pa.Table, appends: int) -> Table:
-        table = catalog.create_table(f"db.{name}", rows.schema, partition_spec="day")
-        for _ in range(appends):
-            table.append(rows)
-        return table
-
-    rows = pa.table({"id": [1, 2, 3, 4], "name": ["a", "b", None, "d"], "day": [1, 1, 2, 2]})
-    people = created("people", rows, 1)
-    with people.update_schema() as update:
-        update.rename_column("name", "first name")
-        update.add_column("name", "string")
-    created("deleted", rows, 1).delete("id in (1, 4)")
-    created("changed", rows, 1)
-    keyed = created("keyed", rows, 1)
-    keyed.upsert(pa.table({"id": [2], "name": ["z"], "day": [1]}), ["id", "day"])
-    created("small", rows.slice(0, 1), 9)
-    grown = created("grown", pa.concat_tables([rows] * 50), 1)
-    for task in grown.scan().plan_files():
-        path, file = task.file.file_path, pa.BufferOutputStream()
-        written = pq.read_table(pa.BufferReader(grown.io.read_bytes(path)))
-        pq.write_table(written, file, row_group_size=10, compression="none")
-        grown.io.write(path, file.getvalue().to_pybytes())
 
 
 def test_spark_reads_columns_by_their_ids(seen: Seen, storage: Storage) -> None:

@@ -2,9 +2,9 @@
 
     remote_reads.py LOCATION PROPERTIES OTHER_PROPERTIES JARS SETTINGS THROUGH
 
-Prints what it saw as a line of JSON. Properties are JSON, and all lead to one storage; so are the
-settings of the client in Spark, none of which leads there. Spark is reached through "connect", or
-it is "classic" and a cluster.
+The location is that of a new catalog. Prints what it saw as a line of JSON. Properties are JSON,
+and all lead to one storage; so are the settings of the client in Spark, none of which leads there.
+Spark is reached through "connect", or it is "classic" and a cluster.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from contextlib import redirect_stdout
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
+from remote_tables import create_tables
 
 from icebergds import load_table, register
 
@@ -48,6 +49,8 @@ def main(
     spark = builder.getOrCreate()
     register(spark)
     given, other = json.loads(properties), json.loads(other_properties)
+    create_tables(location, given)
+    location = f"{location}/db"
 
     def load(name: str, options: dict[str, str] = given) -> DataFrame:
         return spark.read.format("icebergpy").options(**options).load(f"{location}/{name}")
