@@ -16,8 +16,8 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
-from icebergds.spark.jvm import in_jvm, plan_dataset
-from icebergds.spark.known_files import known_files, near_files
+from icebergds.spark.jvm import in_jvm
+from icebergds.spark.known_files import known_files, listed_files
 
 _LOG = logging.getLogger(__name__)
 
@@ -51,8 +51,6 @@ _BY_ID = {
 }
 # Spark lists more paths than this with a job of a task each, which local disks do not need.
 _LISTED_BY_JOB = {"spark.sql.sources.parallelPartitionDiscovery.threshold": str(2**31 - 1)}
-# So many files are listed faster here, each by four calls of the JVM, than all together by Spark.
-_MOST_NEAR_FILES = 256
 _FEW_LISTING_TASKS = {"spark.sql.sources.parallelPartitionDiscovery.parallelism": "32"}
 
 
@@ -64,14 +62,12 @@ class SessionById:
         conf: the configuration of the original.
         settings: those of the original when the copy was made.
         options: `READ_OPTIONS`.
-        disks: Hadoop's file system for local files.
     """
 
     session: Any
     conf: Any
     settings: Any
     options: Any
-    disks: Any
 
 
 def parquet_by_id(
@@ -88,14 +84,7 @@ def parquet_by_id(
     try:
         is_local = all(address.startswith("file:") for address in addresses)
         copy = session_by_id(spark, is_local=is_local)
-        if is_local and len(addresses) <= _MOST_NEAR_FILES:
-            return near_files(spark, copy.session, copy.disks, schema, addresses, copy.options)
-        reader = copy.session.read().schema(copy.session.parseDataType(schema.json()))
-        # One call for all paths.
-        lines = in_jvm(spark, "java.util.regex.Pattern.compile")("\n")
-        paths = lines.split("\n".join(addresses))
-        plan = reader.options(copy.options).parquet(paths).logicalPlan()
-        return DataFrame(plan_dataset(spark, spark._jsparkSession, plan), spark)
+        return listed_files(spark, copy.session, schema, addresses, copy.options)
     except (PySparkException, Py4JError) as error:
         log_refusal(addresses[0], error)
         return None
@@ -153,7 +142,5 @@ def session_by_id(spark: SparkSession, *, is_local: bool) -> SessionById:
     options = in_jvm(spark, "java.util.HashMap")()
     for name, value in READ_OPTIONS.items():
         options.put(name, value)
-    root = in_jvm(spark, "org.apache.hadoop.fs.Path")("file:///")
-    disks = root.getFileSystem(session.sessionState().newHadoopConf())
-    copies[is_local] = SessionById(session, conf, settings, options, disks)
+    copies[is_local] = SessionById(session, conf, settings, options)
     return copies[is_local]

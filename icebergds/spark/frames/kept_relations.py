@@ -57,9 +57,10 @@ def keep_relation(
         spark: a classic session.
         files: those of the relation.
     """
+    if len(files) > _MOST_FILES or not _may_be_kept(load):
+        return
     data_files = tuple(file.entry.data_file for file in files)
-    is_near = all(is_local(load.state.io.resolve(file.file_path)) for file in data_files)
-    if not _may_be_kept(load) or not is_near or len(data_files) > _MOST_FILES:
+    if not all(is_local(load.state.io.resolve(file.file_path)) for file in data_files):
         return
     relations = _relations.setdefault(spark, {})
     session = session_by_id(spark, is_local=True)
