@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, TypeVar
@@ -30,6 +30,16 @@ class BlobPage:
     blobs: tuple[tuple[str, datetime | None, int | None], ...]
     date: str | None
     next: str | None
+
+
+def connect_by(options: Mapping[str, Any], fs: Any) -> None:
+    """Makes a file system of adlfs keep to its options.
+
+    It would prefer the connection string of the environment, which may be of another account.
+    """
+    if options and "connection_string" not in options and fs.connection_string is not None:
+        fs.connection_string = None
+        fs.do_connect()
 
 
 def bound_retries(fs: Any) -> None:

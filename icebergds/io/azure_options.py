@@ -76,10 +76,14 @@ def azure_options(authority: str, properties: Mapping[str, str]) -> dict[str, An
         return _connection(access.address, AccountName=access.account, AccountKey=access.key)
     if is_true(properties, "adls.anon"):
         return _connection(access.address)
+    identity = _identity(properties)
+    connection = os.environ.get(_CONNECTION_STRING, "")
+    if connection and not identity:
+        return {"connection_string": _of_this_account(connection, access.account)}
     return {
         "account_name": access.account,
         "account_host": access.address.removeprefix("https://"),
-        **_identity(properties),
+        **identity,
     }
 
 
@@ -137,7 +141,8 @@ _CLIENT = {
     "client_secret": "adls.client-secret",
 }
 # Read by adlfs.
-_ENVIRONMENT = ("AZURE_STORAGE_ACCOUNT_NAME", "AZURE_STORAGE_CONNECTION_STRING")
+_CONNECTION_STRING = "AZURE_STORAGE_CONNECTION_STRING"
+_ENVIRONMENT = ("AZURE_STORAGE_ACCOUNT_NAME", _CONNECTION_STRING)
 _TOKEN_LIFETIME_S = 3600
 
 
@@ -210,6 +215,17 @@ def _require_environment(authority: str) -> None:
             "abfss://container@account.dfs.core.windows.net/..., or set adls.account-name or "
             "adls.connection-string"
         )
+
+
+def _of_this_account(connection_string: str, account: str) -> str:
+    """The connection string of the environment, which may be of another account."""
+    named = _setting(connection_string, "AccountName")
+    if named not in ("", account):
+        raise InvalidOptionError(
+            f"the variable {_CONNECTION_STRING} is of the account {named}, and the location of "
+            f"{account}; unset it, or set adls.account-key or another property of Azure storage"
+        )
+    return connection_string
 
 
 def _endpoint(host: str, account: str, properties: Mapping[str, str]) -> str:

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import fsspec
 
 from icebergds.errors import InvalidOptionError, UnsupportedFeatureError
-from icebergds.io.azure_blobs import bound_retries
+from icebergds.io.azure_blobs import bound_retries, connect_by
 from icebergds.io.fsspec_options import (
     EXTRAS,
     fsspec_options,
@@ -63,10 +63,12 @@ def use_file_system(
     try:
         _USED.add(file_system)
         # fsspec keeps one instance for equal options, so this is cheap.
-        fs = file_system(**fsspec_options(protocol, authority, properties, signer))
+        options = fsspec_options(protocol, authority, properties, signer)
+        fs = file_system(**options)
         if protocol in WEBHDFS:
             fs = WebHdfs(fs)
         if protocol == "abfs":
+            connect_by(options, fs)
             bound_retries(fs)
         return use(fs, _key(fs, protocol, path, authority, rest))
     except Exception as error:

@@ -80,6 +80,11 @@ class WriteBehind:
             # Else it would complete the file when it is collected.
             self._file.closed = True
 
+    def __del__(self) -> None:
+        # The file would complete itself with what it has.
+        if not self.closed:
+            self.discard()
+
     def _append(self, data: bytearray) -> None:
         if self._file is None:
             self._file = self._begin()

@@ -12,11 +12,17 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
+NONE = "scala.None$.MODULE$"
+"""Of `in_jvm`: the option of Scala that is empty."""
+
 _found: weakref.WeakKeyDictionary[Any, dict[str, Any]] = weakref.WeakKeyDictionary()
+# By schema, which is parsed more slowly than copied.
+_empty: weakref.WeakKeyDictionary[SparkSession, dict[str, Any]] = weakref.WeakKeyDictionary()
+_MOST_EMPTY = 64
 
 
 def in_jvm(spark: SparkSession, name: str) -> Any:
-    """A class, or a static method of one, by its full name with dots.
+    """A class, a static method or the only object of one, by its full name with dots.
 
     Args:
         spark: a classic session.
@@ -57,6 +63,26 @@ def new_attributes(spark: SparkSession, schema: Any) -> Any:
     return in_jvm(spark, name)(schema)
 
 
+def empty_relation(spark: SparkSession, schema: str) -> Any:
+    """A logical plan without rows, whose attributes no other plan has.
+
+    Args:
+        spark: a classic session.
+        schema: as JSON.
+    """
+    known = _empty.setdefault(spark, {})
+    plan = known.get(schema)
+    if plan is None:
+        attributes = new_attributes(spark, spark._jsparkSession.parseDataType(schema))
+        local = in_jvm(spark, "org.apache.spark.sql.catalyst.plans.logical.LocalRelation")
+        no_rows = in_jvm(spark, "scala.collection.immutable.Nil$.MODULE$")
+        plan = local(attributes, no_rows, False, in_jvm(spark, NONE))
+        if len(known) >= _MOST_EMPTY:
+            known.clear()
+        known[schema] = plan
+    return plan.newInstance()
+
+
 def relation_plan(spark: SparkSession, relation: Any, attributes: Any) -> Any:
     """A logical plan that returns the columns of a `BaseRelation` as attributes.
 
@@ -64,9 +90,14 @@ def relation_plan(spark: SparkSession, relation: Any, attributes: Any) -> Any:
         spark: a classic session.
         attributes: they have the names of the columns.
     """
-    none = in_jvm(spark, "scala.Option.empty")()
+    none = in_jvm(spark, NONE)
     plan = in_jvm(spark, "org.apache.spark.sql.execution.datasources.LogicalRelation")
     return plan(relation, attributes, none, False, none)
+
+
+def is_relation(plan: Any) -> bool:
+    """Whether a plan is one `BaseRelation`, and nothing else."""
+    return bool(plan.getClass().getSimpleName() == "LogicalRelation")
 
 
 def relation_with_attributes(spark: SparkSession, plan: Any, other: Any) -> Any:
@@ -78,7 +109,7 @@ def relation_with_attributes(spark: SparkSession, plan: Any, other: Any) -> Any:
     Returns:
         None if the plan is anything else, or its columns have other names or types.
     """
-    if plan.getClass().getSimpleName() != "LogicalRelation":
+    if not is_relation(plan):
         return None
     is_same = in_jvm(spark, "org.apache.spark.sql.types.DataType.equalsIgnoreNullability")
     if not is_same(plan.schema(), other.schema()):

@@ -12,7 +12,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
-from icebergds.spark.jvm import in_jvm, new_attributes, relation_plan, resolved_dataset
+from icebergds.spark.jvm import NONE, in_jvm, new_attributes, relation_plan, resolved_dataset
 
 _SOURCES = "org.apache.spark.sql.execution.datasources"
 
@@ -45,7 +45,7 @@ def known_files(
     status_of = in_jvm(spark, "org.apache.hadoop.fs.FileStatus")
     gateway: Any = spark.sparkContext._gateway
     # Only a cache: Spark lists the files itself if it drops them, or is told to refresh.
-    cache = relation.cache()
+    cache = _new_cache(spark, session)
     roots = in_jvm(spark, "java.util.ArrayList")()
     for path, size in zip(paths, sizes, strict=True):
         statuses = gateway.new_array(status_of, 1)
@@ -70,7 +70,57 @@ def listed_files(
     texts = in_jvm(spark, "java.util.regex.Pattern.compile")("\n").split("\n".join(addresses))
     paths = in_jvm(spark, "org.apache.hadoop.util.StringUtils.stringToPath")(texts)
     roots = in_jvm(spark, "scala.collection.immutable.ArraySeq.unsafeWrapArray")(paths)
-    return relation.frame(roots, len(addresses), relation.cache())
+    return relation.frame(roots, len(addresses), _new_cache(spark, session))
+
+
+@dataclass(frozen=True, slots=True)
+class ListedFiles:
+    """The files of a relation, which later ones need not list: objects of the JVM.
+
+    Attributes:
+        session: whose settings are those of the relations.
+        cache: Spark's, of what it has listed; of these relations alone.
+        roots: a sequence of the paths of the files.
+        nbytes: the size of all files.
+        schema, partitions: of the columns in the files, and of those beside.
+        file_format: Spark's for Parquet.
+        options: of the reader.
+    """
+
+    session: Any
+    cache: Any
+    roots: Any
+    nbytes: int
+    schema: Any
+    partitions: Any
+    file_format: Any
+    options: Any
+
+    @staticmethod
+    def of(spark: SparkSession, session: Any, relation: Any) -> ListedFiles:
+        """Those of a relation of a session, both of the JVM."""
+        location = relation.location()
+        return ListedFiles(
+            session,
+            _new_cache(spark, session),
+            location.rootPaths(),
+            location.sizeInBytes(),
+            relation.dataSchema(),
+            relation.partitionSchema(),
+            relation.fileFormat(),
+            relation.options(),
+        )
+
+    def relation(self, spark: SparkSession) -> Any:
+        """Another relation of the files; None if Spark has lost some of them, or parts.
+
+        Each one knows its files by itself: Spark may be told to list those of another one again.
+        """
+        index = _new_index(spark, self.session, self.roots, self.options, self.cache)
+        if index.sizeInBytes() != self.nbytes:
+            return None
+        parts = self.partitions, self.schema, in_jvm(spark, NONE), self.file_format, self.options
+        return in_jvm(spark, f"{_SOURCES}.HadoopFsRelation")(index, *parts, self.session)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,23 +140,16 @@ class _Relation:
         conf = self.session.sessionState().newHadoopConfWithOptions(self._scala_options())
         return path.getFileSystem(conf)
 
-    def cache(self) -> Any:
-        """Spark's cache of what it has listed, of which this relation has a part of its own."""
-        return in_jvm(self.spark, f"{_SOURCES}.FileStatusCache.getOrCreate")(self.session)
-
-    def frame(self, paths: Any, count: int, cache: Any) -> DataFrame | None:
+    def frame(self, roots: Any, count: int, cache: Any) -> DataFrame | None:
         """The rows; None if the relation has not all of the files.
 
         Args:
-            paths: a sequence of the JVM.
+            roots: a sequence of the JVM with the paths.
             count: how many these are.
             cache: has the files that need not be listed.
         """
         spark, options = self.spark, self._scala_options()
-        none = in_jvm(spark, "scala.Option.empty")()
-        index = in_jvm(spark, f"{_SOURCES}.InMemoryFileIndex")(
-            self.session, paths, options, none, cache, none, none
-        )
+        index = _new_index(spark, self.session, roots, options, cache)
         if index.allFiles().size() != count:
             # Those that the cache dropped, and that are not there any more.
             return None
@@ -115,7 +158,7 @@ class _Relation:
             index,
             in_jvm(spark, "org.apache.spark.sql.types.StructType")(),
             schema,
-            none,
+            in_jvm(spark, NONE),
             in_jvm(spark, f"{_SOURCES}.parquet.ParquetFileFormat")(),
             options,
             self.session,
@@ -127,6 +170,18 @@ class _Relation:
         return in_jvm(self.spark, "org.apache.spark.api.python.PythonUtils.toScalaMap")(
             self.options
         )
+
+
+def _new_cache(spark: SparkSession, session: Any) -> Any:
+    """A part of Spark's cache of what it has listed."""
+    return in_jvm(spark, f"{_SOURCES}.FileStatusCache.getOrCreate")(session)
+
+
+def _new_index(spark: SparkSession, session: Any, roots: Any, options: Any, cache: Any) -> Any:
+    """Spark's index of files, those that are not in the cache listed now."""
+    none = in_jvm(spark, NONE)
+    index = in_jvm(spark, f"{_SOURCES}.InMemoryFileIndex")
+    return index(session, roots, options, none, cache, none, none)
 
 
 _BLOCK_SIZE = 128 << 20

@@ -85,7 +85,7 @@ def is_connect(spark: SparkSession) -> bool:
 
 def in_zone_of(spark: SparkSession, options: Mapping[str, str]) -> dict[str, str]:
     """The options of a load with the session's time zone, unless they name one."""
-    zone = session_zone(spark)
-    if zone is None or any(name.lower() == "time-zone" for name in options):
+    if any(name.lower() == "time-zone" for name in options):
         return dict(options)
-    return {**options, "time-zone": zone}
+    zone = session_zone(spark)
+    return dict(options) if zone is None else {**options, "time-zone": zone}

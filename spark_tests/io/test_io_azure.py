@@ -54,6 +54,28 @@ def test_the_key_of_the_account_opens_it(
     assert _works({**_address(azure), **dict(zip(names, (ACCOUNT, KEY), strict=True))}, root)
 
 
+def test_a_client_is_not_that_of_a_connection_string_of_the_environment(
+    entra: EntraServer, azure: AzureServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = f"BlobEndpoint={azure.endpoint};AccountName={ACCOUNT};AccountKey={KEY}"
+    monkeypatch.setenv("AZURE_STORAGE_CONNECTION_STRING", given)
+    location = entra.azure.new_location()
+    assert _works(entra.properties, location)
+    with entra.azure.client() as client:
+        blobs = client.get_container_client(_container(location)).list_blob_names()
+        assert list(blobs) == ["lake/f"]
+
+
+def test_a_connection_string_of_the_environment_opens_its_own_account(
+    azure: AzureServer, root: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = f"BlobEndpoint={azure.endpoint};AccountName={ACCOUNT};AccountKey={KEY}"
+    monkeypatch.setenv("AZURE_STORAGE_CONNECTION_STRING", given)
+    assert _works({}, root)
+    with pytest.raises(InvalidOptionError, match=f"of the account {ACCOUNT}.*unset it"):
+        _works({}, root.replace(f"@{ACCOUNT}.", "@another."))
+
+
 def test_a_client_of_entra_has_no_key(entra: EntraServer) -> None:
     assert _works(entra.properties, entra.azure.new_location())
     assert entra.tokens.issued > 0

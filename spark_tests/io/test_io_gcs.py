@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 from datetime import UTC, datetime
 from pathlib import Path
@@ -148,6 +149,14 @@ def test_large_files_are_sent_in_parts(io: FileIO, root: str) -> None:
         for _ in range(4):
             stream.write(part)
     assert io.read_bytes(f"{root}/f") == part * 4
+
+
+def test_a_stream_that_is_dropped_never_appears(io: FileIO, root: str) -> None:
+    stream = io.open_output(f"{root}/f")
+    stream.writelines([bytes(2**20)] * 33)
+    del stream
+    gc.collect()
+    assert not io.exists(f"{root}/f")
 
 
 def test_a_file_of_one_part_is_sent_by_one_request(gcs: GcsServer, root: str) -> None:

@@ -27,12 +27,14 @@ from icebergds.expr.names import in_backticks
 from icebergds.expr.nodes import TRUE, Expr, and_
 from icebergds.spark.frames.classic_conditions import converted
 from icebergds.spark.frames.groups import NarrowGroups
-from icebergds.spark.frames.kept_relations import keep_relation, kept_relation
+from icebergds.spark.frames.kept_relations import KeptRelation, keep_relation, kept_relation
 from icebergds.spark.frames.metadata_load import MetadataLoad
 from icebergds.spark.frames.table_load import TableLoad
 from icebergds.spark.frames.used_fields import evaluates_unread, used_fields
 from icebergds.spark.jvm import (
+    empty_relation,
     in_jvm,
+    is_relation,
     new_attributes,
     plan_dataset,
     relation_plan,
@@ -207,11 +209,9 @@ class _Root:
     @cached_property
     def shape(self) -> DataFrame:
         """An empty relation with the columns of the load."""
-        spark, session = self.spark, self.spark._jsparkSession
-        attributes = new_attributes(spark, session.parseDataType(self.load.schema.json()))
-        local = in_jvm(spark, "org.apache.spark.sql.catalyst.plans.logical.LocalRelation")
-        plan = local(attributes, self._seq(), False, in_jvm(spark, "scala.Option.empty")())
-        return DataFrame(resolved_dataset(spark, session, plan), spark)
+        spark = self.spark
+        plan = empty_relation(spark, self.load.schema.json())
+        return DataFrame(resolved_dataset(spark, spark._jsparkSession, plan), spark)
 
     def condition_of(self, filtered: DataFrame) -> Expr:
         """What the topmost filter of a shape says of the columns of the table."""
@@ -245,14 +245,19 @@ class _Root:
             rows = load.rows(spark, condition, used)
             return relation_with_attributes(spark, _plan(rows), shape) or rows
         kept = kept_relation(spark, load)
+        if kept is not None and kept.has_names:
+            return relation_plan(spark, kept.relation, shape.output())
         if kept is not None:
-            return relation_plan(spark, kept, shape.output())
+            attributes = new_attributes(spark, kept.relation.schema())
+            plan = relation_plan(spark, kept.relation, attributes)
+            return DataFrame(resolved_dataset(spark, spark._jsparkSession, plan), spark)
         rows, files = load.rows_and_files(spark)
-        relation = relation_with_attributes(spark, _plan(rows), shape)
-        if relation is None:
-            return rows
-        keep_relation(spark, load, files, relation.relation())
-        return relation
+        plan = _plan(rows)
+        relation = relation_with_attributes(spark, plan, shape)
+        if relation is not None or is_relation(plan):
+            kept = KeptRelation(plan.relation(), has_names=relation is not None)
+            keep_relation(spark, load, files, kept)
+        return rows if relation is None else relation
 
     def _union(self, rows: DataFrame, used: frozenset[int] | None) -> Any:
         """Rows with the attributes of the load."""

@@ -1,12 +1,13 @@
-"""Keeps the relations that Spark has for whole loads, for later loads of the same snapshot.
+"""Keeps how Spark reads whole loads, for later loads of the same snapshot.
 
 A snapshot never changes, so neither does the plan to read it: a session that loads a table again,
-as for a temporary view, is given the same files by the same relation. The table's metadata is read
-by every load, and a relation is kept only as long as its files are where they were.
+as for a temporary view, gets a relation of the same files. The table's metadata is read by every
+load, and the files must still be there.
 """
 
 from __future__ import annotations
 
+import os
 import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,44 +15,55 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from icebergds.errors import IcebergError
-from icebergds.io.fileio import FileIO
 from icebergds.io.locations import is_local
 from icebergds.scan.plan.files import PlannedFile
 from icebergds.spark.frames.table_load import TableLoad
-from icebergds.spark.parquet_relation import session_by_id
-from icebergds.spec.manifest import DataFile
+from icebergds.spark.known_files import ListedFiles
+from icebergds.spark.parquet_relation import SessionById, session_by_id
 
 _MOST_LOADS = 32
 _MOST_FILES = 256
 
 
-def kept_relation(spark: SparkSession, load: TableLoad) -> Any:
-    """The relation of the JVM for all rows of a load; None if there is none that still holds.
+@dataclass(frozen=True, slots=True)
+class KeptRelation:
+    """All rows of a load.
+
+    Attributes:
+        relation: of the JVM; its columns are those of the load, in the same order.
+        has_names: whether they have the same names.
+    """
+
+    relation: Any
+    has_names: bool
+
+
+def kept_relation(spark: SparkSession, load: TableLoad) -> KeptRelation | None:
+    """The rows of a load; None if it must be planned.
 
     Args:
         spark: a classic session.
     """
-    relations = _relations.get(spark)
-    if relations is None or not _may_be_kept(load):
+    kept_loads = _kept.get(spark)
+    if kept_loads is None or not _may_be_kept(load):
         return None
     name = _name(load)
-    kept = relations.get(name)
-    if kept is None:
+    kept = kept_loads.pop(name, None)
+    if kept is None or kept.read != _read(load) or kept.sizes != _sizes(kept.paths):
         return None
-    is_of_session = kept.session is session_by_id(spark, is_local=True)
-    if is_of_session and kept.read == _read(load) and kept.files_are_there():
-        # Other threads may have dropped it meanwhile.
-        relations[name] = relations.pop(name, kept)
-        return kept.relation
-    relations.pop(name, None)
-    return None
+    if kept.session is not session_by_id(spark, is_local=True):
+        return None
+    relation = kept.files.relation(spark)
+    if relation is None:
+        return None
+    kept_loads[name] = kept
+    return KeptRelation(relation, kept.has_names)
 
 
 def keep_relation(
-    spark: SparkSession, load: TableLoad, files: Sequence[PlannedFile], relation: Any
+    spark: SparkSession, load: TableLoad, files: Sequence[PlannedFile], rows: KeptRelation
 ) -> None:
-    """Keeps a relation of the JVM that has all rows of a load.
+    """Keeps the files of a relation that has all rows of a load.
 
     Args:
         spark: a classic session.
@@ -59,41 +71,49 @@ def keep_relation(
     """
     if len(files) > _MOST_FILES or not _may_be_kept(load):
         return
-    data_files = tuple(file.entry.data_file for file in files)
-    if not all(is_local(load.state.io.resolve(file.file_path)) for file in data_files):
+    resolve = load.state.io.resolve
+    paths = tuple(resolve(file.entry.data_file.file_path) for file in files)
+    if not all(map(is_local, paths)) or (sizes := _sizes(paths)) is None:
         return
-    relations = _relations.setdefault(spark, {})
+    kept_loads = _kept.setdefault(spark, {})
     session = session_by_id(spark, is_local=True)
-    relations[_name(load)] = _Kept(_read(load), session, load.state.io, data_files, relation)
-    for oldest in list(relations)[:-_MOST_LOADS]:
-        relations.pop(oldest, None)
+    listed = ListedFiles.of(spark, session.session, rows.relation)
+    if listed.nbytes == sum(sizes):
+        kept = _Kept(_read(load), session, paths, sizes, listed, rows.has_names)
+        kept_loads[_name(load)] = kept
+    for oldest in list(kept_loads)[:-_MOST_LOADS]:
+        kept_loads.pop(oldest, None)
 
 
 @dataclass(frozen=True, slots=True)
 class _Kept:
-    """A relation and what it was made for.
+    """What is kept of a load.
 
     Attributes:
-        read: what `_read` tells of the load.
-        session: the session of the JVM to which it belongs.
-        io: storage that reaches the files.
+        read: what `_read` tells of it.
+        session: the session of the JVM to which its relations belong.
+        paths, sizes: of its files; sizes in bytes.
+        files: for Spark.
+        has_names: as of `KeptRelation`.
     """
 
     read: tuple[object, ...]
-    session: Any
-    io: FileIO
-    files: tuple[DataFile, ...]
-    relation: Any
-
-    def files_are_there(self) -> bool:
-        size = self.io.size
-        try:
-            return all(size(file.file_path) == file.file_size_in_bytes for file in self.files)
-        except IcebergError:
-            return False
+    session: SessionById
+    paths: tuple[str, ...]
+    sizes: tuple[int, ...]
+    files: ListedFiles
+    has_names: bool
 
 
-_relations: weakref.WeakKeyDictionary[SparkSession, dict[Any, _Kept]] = weakref.WeakKeyDictionary()
+_kept: weakref.WeakKeyDictionary[SparkSession, dict[Any, _Kept]] = weakref.WeakKeyDictionary()
+
+
+def _sizes(paths: Sequence[str]) -> tuple[int, ...] | None:
+    """The sizes of local files in bytes; None if one is not there."""
+    try:
+        return tuple(os.stat(path).st_size for path in paths)
+    except OSError:
+        return None
 
 
 def _may_be_kept(load: TableLoad) -> bool:
@@ -111,5 +131,7 @@ def _name(load: TableLoad) -> tuple[str, int | None]:
 def _read(load: TableLoad) -> tuple[object, ...]:
     """All that decides which rows and columns a load has, and how they are reached."""
     metadata = load.state.metadata
-    version = metadata.table_uuid, metadata.last_updated_ms
-    return *version, load.state.io, load.options, load.schema, load.plan.columns
+    version = metadata.table_uuid, metadata.last_updated_ms, load.snapshot
+    # As text, because 0.0 == -0.0 and 1 == True.
+    row_filter = repr(load.plan.row_filter)
+    return *version, row_filter, load.options, load.schema, load.plan

@@ -20,7 +20,7 @@ from icebergds.spark.frames.metadata_load import load_metadata_table
 from icebergds.spark.frames.pruning import pruning_frame
 from icebergds.spark.frames.table_load import open_load
 from icebergds.spark.planned_load import PLANNED_SCAN
-from icebergds.spark.session import acting_in, is_connect
+from icebergds.spark.session import acting_in, in_zone_of, is_connect
 from icebergds.spark.sources import need_source
 from icebergds.spark.verbs import is_format, named_table, options_of, with_name
 
@@ -147,10 +147,12 @@ def _loaded(
     with acting_in(spark):
         if "path" in named:
             named = with_name({**options, **named}, named["path"])
-        metadata_table = load_metadata_table(spark, {**options, **named}, schema)
+        # Spark is asked for its time zone once.
+        named = in_zone_of(spark, {**options, **named})
+        metadata_table = load_metadata_table(spark, named, schema)
         if metadata_table is not None:
             return metadata_table
-        load = open_load(spark, {**options, **named}, schema)
+        load = open_load(spark, named, schema)
     return pruning_frame(spark, load)
 
 
