@@ -37,7 +37,8 @@ def connect_by(options: Mapping[str, Any], fs: Any) -> None:
 
     It would prefer the connection string of the environment, which may be of another account.
     """
-    if options and "connection_string" not in options and fs.connection_string is not None:
+    known = getattr(fs, "connection_string", None)
+    if options and "connection_string" not in options and known is not None:
         fs.connection_string = None
         fs.do_connect()
 
