@@ -72,7 +72,11 @@ def scan_dataframe(
 
 
 def scan_by_reader(
-    spark: SparkSession, scan: PlannedScan, *, by_position: bool = False
+    spark: SparkSession,
+    scan: PlannedScan,
+    *,
+    by_position: bool = False,
+    ways: ReadingWays | None = None,
 ) -> tuple[DataFrame, Sequence[PlannedFile]]:
     """A planned scan as a DataFrame, and the files of it that Spark's own reader reads.
 
@@ -81,12 +85,14 @@ def scan_by_reader(
 
     Args:
         by_position: the names of columns and their metadata do not matter.
+        ways: those of the scan, if they are known.
     """
     frame, files = None, scan.files
     if not files:
         return _no_rows(spark, scan.plan.columns), ()
     native: Sequence[PlannedFile] = ()
-    ways = _ways(spark, scan) if scan.for_native else None
+    if ways is None and scan.for_native:
+        ways = reading_ways(spark, scan)
     if ways is not None and scan.as_one and ways.are_several:
         _LOG.info("table %s: icebergds reads all files: %s", scan.state.name, _ONE_READER)
     elif ways is not None:
@@ -108,12 +114,13 @@ def scan_by_reader(
 
 def mixed_obstacle(spark: SparkSession, scan: PlannedScan) -> str | None:
     """Why icebergds reads all files of a scan that must be no union; None if it need not."""
-    ways = _ways(spark, scan) if scan.as_one and has_native_scans(spark, scan.state) else None
+    may_be = scan.as_one and has_native_scans(spark, scan.state)
+    ways = reading_ways(spark, scan) if may_be else None
     return _ONE_READER if ways is not None and ways.are_several else None
 
 
 @dataclass(frozen=True, slots=True)
-class _Ways:
+class ReadingWays:
     """How the files of a scan can be read.
 
     Attributes:
@@ -130,21 +137,26 @@ class _Ways:
 
     @property
     def are_several(self) -> bool:
-        return len(self.groups) + bool(self.others or self.unread) > 1
+        return len(self.groups) + self.have_others > 1
+
+    @property
+    def have_others(self) -> bool:
+        """Whether icebergds reads files."""
+        return bool(self.others or self.unread)
 
 
-def _ways(spark: SparkSession, scan: PlannedScan) -> _Ways | None:
+def reading_ways(spark: SparkSession, scan: PlannedScan) -> ReadingWays | None:
     """How the files of a scan can be read; None if only icebergds can read them."""
     rule = native_rule_of(scan)
     if rule is None:
         return None
     possible, others = rule.split(scan.files)
     groups, unread = group_files(spark, scan.plan, rule, possible)
-    return _Ways(rule, groups, others, unread)
+    return ReadingWays(rule, groups, others, unread)
 
 
 def _native_frame(
-    spark: SparkSession, scan: PlannedScan, ways: _Ways, by_position: bool
+    spark: SparkSession, scan: PlannedScan, ways: ReadingWays, by_position: bool
 ) -> tuple[DataFrame | None, list[PlannedFile], list[PlannedFile]]:
     """The rows of files that Spark's own reader reads, these files, and those that it cannot."""
     rule, unread = ways.rule, list(ways.unread)

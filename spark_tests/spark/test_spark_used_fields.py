@@ -206,45 +206,82 @@ def test_manifests_without_rows_of_a_condition_are_not_read(
     assert paths.collect() == []
 
 
-_ODD = "id bigint, part int, `${spark.master}` int, r struct<q: int not null, w: string>"
+_GIVEN = [(1, 1, 1, {"q": 1, "w": "w"}), (2, 2, 2, None), (3, None, 3, {"q": 2, "w": None})]
+
+
+def partitioned(directory: Path, third: str) -> Table:
+    """Structs that are null, with a field that is not.
+
+    Args:
+        third: the name of a column.
+    """
+    catalog = load_catalog("lake", warehouse=str(directory))
+    catalog.create_namespace("db")
+    columns = f"id bigint, part int, `{third}` int, r struct<q: int not null, w: string>"
+    return catalog.create_table("db.t", columns, partition_spec="part")
+
+
+def append(table: Table, given: list[tuple[Any, ...]]) -> None:
+    schema = table.scan().to_arrow().schema
+    table.append(
+        pa.Table.from_pylist([dict(zip(schema.names, row, strict=True)) for row in given], schema)
+    )
 
 
 @pytest.fixture
 def odd(tmp_path: Path) -> Table:
-    """Structs that are null, with a field that is not, and a name that SQL would replace."""
-    catalog = load_catalog("lake", warehouse=str(tmp_path))
-    catalog.create_namespace("db")
-    table = catalog.create_table("db.t", _ODD, partition_spec="part")
-    schema = table.scan().to_arrow().schema
-    given = [(1, 1, 1, {"q": 1, "w": "w"}), (2, 2, 2, None), (3, None, 3, {"q": 2, "w": None})]
-    table.append(
-        pa.Table.from_pylist([dict(zip(schema.names, row, strict=True)) for row in given], schema)
-    )
+    """A table with a name that SQL would replace."""
+    table = partitioned(tmp_path, "${spark.master}")
+    append(table, _GIVEN)
     return table
 
 
-@pytest.mark.parametrize(
-    "ask",
-    [
-        lambda df: df.agg(f.count("r.q"), f.count("r.w")),
-        lambda df: df.groupBy("id").agg(f.count("r.q")),
-        lambda df: df.where("r.q is null").where("id > 0").select("id"),
-        lambda df: df.where("id > 0").where("r.q is null").select("id"),
-        lambda df: df.select("r.w").where("r is null"),
-        lambda df: df.select("r.w").where("r.q is not null"),
-        lambda df: df.select("id").sort("part"),
-        lambda df: df.select("id").distinct().sort("id"),
-        lambda df: df.select("id").repartition("part"),
-        lambda df: df.select("`${spark.master}`"),
-        lambda df: df.sparkSession.createDataFrame([(1,)], "k int").lateralJoin(
-            df.select((f.col("id") + f.col("k").outer()).alias("z"))
-        ),
-    ],
-)
+@pytest.fixture
+def mixed(tmp_path: Path) -> Table:
+    """A table with files of Parquet, which Spark's own reader reads, and of ORC."""
+    table = partitioned(tmp_path, "third")
+    append(table, _GIVEN)
+    table.set_properties({"write.format.default": "orc"})
+    append(table, [(10 + number, *others) for number, *others in _GIVEN])
+    return table
+
+
+_QUERIES: list[Query] = [
+    lambda df: df.agg(f.count("r.q"), f.count("r.w")),
+    lambda df: df.groupBy("id").agg(f.count("r.q")),
+    lambda df: df.where("r.q is null").where("id > 0").select("id"),
+    lambda df: df.where("id > 0").where("r.q is null").select("id"),
+    lambda df: df.select("r.w").where("r is null"),
+    lambda df: df.select("r.w").where("r.q is not null"),
+    lambda df: df.select("id").sort("part"),
+    lambda df: df.select("id").distinct().sort("id"),
+    lambda df: df.select("id").repartition("part"),
+    lambda df: df.select(f"`{df.columns[2]}`"),
+    lambda df: df.select("r.q").limit(9),
+    lambda df: df.groupBy("r.w").count().sort("count"),
+    lambda df: df.where("part = 2").agg(f.count("*"), f.max("id")),
+    lambda df: df.select("part").where("r.q > 0").groupBy("part").pivot("part").count(),
+    lambda df: df.select("id").join(df.groupBy("id").agg(f.max("part")), "id"),
+    lambda df: df.where("id > 1").where(f.col("part").isNull()).select("r"),
+    lambda df: df.sparkSession.createDataFrame([(1,)], "k int").lateralJoin(
+        df.select((f.col("id") + f.col("k").outer()).alias("z"))
+    ),
+]
+
+
+@pytest.mark.parametrize("ask", _QUERIES)
 def test_queries_of_a_table_have_the_rows_of_plain_spark(
     spark: SparkSession, not_native: SparkSession, odd: Table, ask: Query
 ) -> None:
     found, plain = (load(session, odd.location()) for session in (not_native, spark))
+    assert rows(ask(found)) == rows(ask(plain))
+
+
+@pytest.mark.parametrize("ask", _QUERIES)
+def test_so_have_those_of_files_that_spark_reads_in_part(
+    spark: SparkSession, front: SparkSession, mixed: Table, ask: Query
+) -> None:
+    found, plain = (load(session, mixed.location()) for session in (front, spark))
     assert rows(ask(found)) == rows(ask(plain))
 
 
@@ -269,17 +306,23 @@ def not_native(spark: SparkSession) -> SparkSession:
     return session
 
 
-def test_a_table_is_read_by_the_columns_of_the_query(
-    not_native: SparkSession, table: Table, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def seen(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
+    """The columns of all scans of tables."""
     seen: list[list[str]] = []
     scan = table_load.scan_by_reader
 
     def planned(spark: SparkSession, of: Any, **more: Any) -> Any:
-        seen.append([field.name for field in of.plan.columns.fields])
+        seen.append([_shown(field) for field in of.plan.columns.fields])
         return scan(spark, of, **more)
 
     monkeypatch.setattr(table_load, "scan_by_reader", planned)
+    return seen
+
+
+def test_a_table_is_read_by_the_columns_of_the_query(
+    not_native: SparkSession, table: Table, seen: list[list[str]]
+) -> None:
     df = load(not_native, table.location())
     expected = table.scan().to_arrow()
     (found,) = df.where("part > 0").agg(f.max("id")).collect()
@@ -288,3 +331,40 @@ def test_a_table_is_read_by_the_columns_of_the_query(
     )
     assert df.select("id").count() == expected.num_rows
     assert seen[0] == ["id", "part"]
+
+
+_WHOLE = ["id", "part", "third", "r(q,w)"]
+
+
+@pytest.mark.parametrize(
+    ("ask", "expected"),
+    [
+        (lambda df: df.agg(f.max("id")), [["id"]]),
+        (lambda df: df.where("part = 2").groupBy("part").count(), [["part"]]),
+        (lambda df: df.select("id").sort("third"), [["id", "third"]]),
+        # Spark's own reader reads structs whole.
+        (lambda df: df.select("r.q"), [["r(q,w)"]]),
+        # It reads all files of this partition, and the columns that a query needs.
+        (lambda df: df.where("id < 3").agg(f.max("id")), [_WHOLE]),
+    ],
+)
+def test_so_is_one_that_spark_reads_in_part(
+    front: SparkSession, mixed: Table, seen: list[list[str]], ask: Query, expected: list[list[str]]
+) -> None:
+    ask(load(front, mixed.location())).collect()
+    assert seen == expected
+
+
+def test_what_spark_reads_in_part_is_planned_once(
+    front: SparkSession, mixed: Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    planned = []
+    plan = table_load.plan_scan
+
+    def noted(*given: Any, **named: Any) -> Any:
+        planned.append(given)
+        return plan(*given, **named)
+
+    monkeypatch.setattr(table_load, "plan_scan", noted)
+    assert len(load(front, mixed.location()).groupBy("part").count().collect()) == 3
+    assert len(planned) == 1

@@ -29,7 +29,7 @@ from icebergds.spark.frames.classic_conditions import converted
 from icebergds.spark.frames.groups import NarrowGroups
 from icebergds.spark.frames.kept_relations import KeptRelation, keep_relation, kept_relation
 from icebergds.spark.frames.metadata_load import MetadataLoad
-from icebergds.spark.frames.table_load import TableLoad
+from icebergds.spark.frames.table_load import PlannedLoad, TableLoad
 from icebergds.spark.frames.used_fields import evaluates_unread, used_fields
 from icebergds.spark.jvm import (
     empty_relation,
@@ -47,7 +47,7 @@ from icebergds.spec.types import NestedField
 def classic_frame(spark: SparkSession, load: TableLoad | MetadataLoad) -> DataFrame:
     """All rows of a load."""
     root = _Root(spark, load)
-    return ClassicFrame(root, root.shape, TRUE, is_whole=True)
+    return ClassicFrame(_Part(root, TRUE), root.shape, is_whole=True)
 
 
 class ClassicFrame(ClassicDataFrame):
@@ -57,7 +57,7 @@ class ClassicFrame(ClassicDataFrame):
     Spark's own DataFrames, unless the load narrows: then so do some of them.
 
     Args:
-        condition: what is known of the rows of the load.
+        part: the rows of the load that it has, or is made of.
         is_whole: whether these are all rows of the load.
         is_query: whether these are others than rows of the load, such as aggregates.
     """
@@ -68,24 +68,23 @@ class ClassicFrame(ClassicDataFrame):
 
     def __init__(
         self,
-        root: _Root,
+        part: _Part,
         shape: DataFrame,
-        condition: Expr,
         *,
         is_whole: bool = False,
         is_query: bool = False,
     ) -> None:
-        self._root, self._shape, self._condition = root, shape, condition
+        self._part, self._shape = part, shape
         self._is_whole, self._is_query = is_whole, is_query
         self._rows: Any = None
         self._used_rows: Any = None
-        super().__init__(shape._jdf, root.spark)
+        super().__init__(shape._jdf, part.root.spark)
 
     @property
     def _jdf(self) -> Any:
         """What all methods of Spark's use: with rows, which are planned now."""
         if self._rows is None:
-            self._rows = self._root.with_rows(self._shape, self._condition)
+            self._rows = self._part.with_rows(self._shape)
         return self._rows
 
     @_jdf.setter
@@ -125,8 +124,7 @@ class ClassicFrame(ClassicDataFrame):
             return self._plain().filter(condition)
         if self._is_query:
             return self._query(shape)
-        known = self._root.condition_of(shape)
-        return ClassicFrame(self._root, shape, and_(self._condition, known))
+        return ClassicFrame(self._part.where(shape), shape)
 
     def where(self, condition: Any) -> DataFrame:
         return self.filter(condition)
@@ -136,7 +134,7 @@ class ClassicFrame(ClassicDataFrame):
             return self._plain().select(*cols)
         shape = self._shape.select(*cols)
         if not self._is_query and _selects_attributes(shape):
-            return ClassicFrame(self._root, shape, self._condition, is_whole=self._is_whole)
+            return ClassicFrame(self._part, shape, is_whole=self._is_whole)
         if not self._narrows or not _plan(shape).resolved():
             return self._plain().select(*cols)
         return self._query(shape)
@@ -162,7 +160,8 @@ class ClassicFrame(ClassicDataFrame):
 
     def count(self) -> int:
         counts = self._is_whole and not self.is_cached
-        known = self._root.load.count(self._root.spark) if counts else None
+        root = self._part.root
+        known = root.load.count(root.spark) if counts else None
         if known is None and self._narrows:
             ((known,),) = self.agg(f.count(f.lit(1))).collect()
         return super().count() if known is None else known
@@ -184,19 +183,19 @@ class ClassicFrame(ClassicDataFrame):
 
     @property
     def _narrows(self) -> bool:
-        return self._root.load.narrows and not self.is_cached
+        return not self.is_cached and self._part.narrows
 
     def _query(self, shape: DataFrame) -> DataFrame:
-        return ClassicFrame(self._root, shape, self._condition, is_query=True)
+        return ClassicFrame(self._part, shape, is_query=True)
 
     def _narrow(self) -> DataFrame:
         """The frame for actions; of others that were made of it, columns would lack."""
         if self._used_rows is None:
-            self._used_rows = self._root.with_used_rows(self._shape, self._condition)
-        return DataFrame(self._used_rows, self._root.spark)
+            self._used_rows = self._part.with_used_rows(self._shape) or self._jdf
+        return DataFrame(self._used_rows, self._part.root.spark)
 
     def _plain(self) -> DataFrame:
-        return DataFrame(self._jdf, self._root.spark)
+        return DataFrame(self._jdf, self._part.root.spark)
 
 
 @dataclass(frozen=True)
@@ -213,67 +212,106 @@ class _Root:
         plan = empty_relation(spark, self.load.schema.json())
         return DataFrame(resolved_dataset(spark, spark._jsparkSession, plan), spark)
 
-    def condition_of(self, filtered: DataFrame) -> Expr:
-        """What the topmost filter of a shape says of the columns of the table."""
+    @cached_property
+    def columns(self) -> Mapping[int, NestedField]:
+        """The fields of the load by the ids that Spark gave its attributes."""
+        output = _plan(self.shape).output()
+        fields = self.load.fields
+        return {output.apply(i).exprId().id(): field for i, field in enumerate(fields)}
+
+
+class _Part:
+    """The rows of a load that meet a condition, and perhaps others.
+
+    Args:
+        condition: bound to the schema of the table.
+    """
+
+    def __init__(self, root: _Root, condition: Expr) -> None:
+        self.root, self._condition = root, condition
+        self._planned: KeptRelation | PlannedLoad | None = None
+
+    def where(self, filtered: DataFrame) -> _Part:
+        """The part that meets what the topmost filter of a shape says of columns, too."""
         plan = _plan(filtered)
         while plan.getClass().getSimpleName() == "Project":
             plan = plan.child()
-        if plan.getClass().getSimpleName() != "Filter":
-            return TRUE
-        return converted(plan.condition(), self.load.table_schema, self._columns)
+        known: Expr = TRUE
+        if plan.getClass().getSimpleName() == "Filter":
+            known = converted(plan.condition(), self.root.load.table_schema, self.root.columns)
+        return _Part(self.root, and_(self._condition, known))
 
-    def with_rows(
-        self, shape: DataFrame, condition: Expr, used: frozenset[int] | None = None
-    ) -> Any:
-        """A shape with rows beneath, at least those that meet the condition.
+    @cached_property
+    def narrows(self) -> bool:
+        """Whether it reads only the fields that it is asked for; it is planned to find out."""
+        load = self.root.load
+        if not isinstance(load, TableLoad):
+            return True
+        if load.narrows is not None:
+            return load.narrows
+        self._planned = self._plan_now(load)
+        return isinstance(self._planned, PlannedLoad) and self._planned.narrows
+
+    def with_rows(self, shape: DataFrame, used: frozenset[int] | None = None) -> Any:
+        """A shape with the rows beneath.
 
         Args:
             used: ids of the fields that are read; None for all.
         """
-        spark, session = self.spark, self.spark._jsparkSession
-        leaf = self._relation(condition, used)
+        spark = self.root.spark
+        session, leaf = spark._jsparkSession, self._relation(used)
         if isinstance(leaf, DataFrame):
             leaf = self._union(leaf, used)
-        elif shape is self.shape:
+        elif shape is self.root.shape:
             return resolved_dataset(spark, session, leaf)
         return plan_dataset(spark, session, self._on(leaf, _plan(shape)))
 
-    def _relation(self, condition: Expr, used: frozenset[int] | None) -> Any:
+    def with_used_rows(self, shape: DataFrame) -> Any:
+        """A shape with rows beneath, of the fields that it names; None if that are all."""
+        used = used_fields(_plan(shape), self.root.columns)
+        if used is None:
+            return None
+        rows = self.with_rows(shape, used)
+        return None if evaluates_unread(rows.queryExecution().optimizedPlan()) else rows
+
+    def _relation(self, used: frozenset[int] | None) -> Any:
         """A relation of the rows with the attributes of the load; the rows if they are none."""
-        spark, load, shape = self.spark, self.load, _plan(self.shape)
-        if not isinstance(load, TableLoad) or condition != TRUE or used is not None:
-            rows = load.rows(spark, condition, used)
+        spark, load, shape = self.root.spark, self.root.load, _plan(self.root.shape)
+        if not isinstance(load, TableLoad):
+            rows = load.rows(spark, self._condition, used)
             return relation_with_attributes(spark, _plan(rows), shape) or rows
-        kept = kept_relation(spark, load)
-        if kept is not None and kept.has_names:
-            return relation_plan(spark, kept.relation, shape.output())
-        if kept is not None:
-            attributes = new_attributes(spark, kept.relation.schema())
-            plan = relation_plan(spark, kept.relation, attributes)
-            return DataFrame(resolved_dataset(spark, spark._jsparkSession, plan), spark)
-        rows, files = load.rows_and_files(spark)
+        planned, self._planned = self._planned or self._plan_now(load), None
+        if isinstance(planned, PlannedLoad):
+            return self._planned_relation(planned, used)
+        if planned.has_names:
+            return relation_plan(spark, planned.relation, shape.output())
+        attributes = new_attributes(spark, planned.relation.schema())
+        plan = relation_plan(spark, planned.relation, attributes)
+        return DataFrame(resolved_dataset(spark, spark._jsparkSession, plan), spark)
+
+    def _plan_now(self, load: TableLoad) -> KeptRelation | PlannedLoad:
+        spark = self.root.spark
+        kept = kept_relation(spark, load) if self._condition == TRUE else None
+        return kept or load.planned(spark, self._condition)
+
+    def _planned_relation(self, planned: PlannedLoad, used: frozenset[int] | None) -> Any:
+        spark, shape = self.root.spark, _plan(self.root.shape)
+        rows, files = planned.rows(spark, used)
         plan = _plan(rows)
         relation = relation_with_attributes(spark, plan, shape)
-        if relation is not None or is_relation(plan):
+        is_all = self._condition == TRUE and used is None
+        if is_all and (relation is not None or is_relation(plan)):
             kept = KeptRelation(plan.relation(), has_names=relation is not None)
-            keep_relation(spark, load, files, kept)
+            keep_relation(spark, planned.load, files, kept)
         return rows if relation is None else relation
 
     def _union(self, rows: DataFrame, used: frozenset[int] | None) -> Any:
         """Rows with the attributes of the load."""
-        empty = self.shape
+        empty = self.root.shape
         if used is not None:
             empty = empty.selectExpr(*(in_backticks((name,)) for name in rows.columns))
-        union = in_jvm(self.spark, "org.apache.spark.sql.catalyst.plans.logical.Union")
+        union = in_jvm(self.root.spark, "org.apache.spark.sql.catalyst.plans.logical.Union")
         return union(self._seq(_plan(empty), _plan(rows)), False, False)
-
-    def with_used_rows(self, shape: DataFrame, condition: Expr) -> Any:
-        """A shape with rows beneath, of the fields that it names."""
-        used = used_fields(_plan(shape), self._columns)
-        rows = self.with_rows(shape, condition, used)
-        if used is None or not evaluates_unread(rows.queryExecution().optimizedPlan()):
-            return rows
-        return self.with_rows(shape, condition)
 
     def _on(self, leaf: Any, plan: Any) -> Any:
         """A plan with another leaf."""
@@ -282,14 +320,8 @@ class _Root:
             return leaf
         return plan.withNewChildren(self._seq(self._on(leaf, children.head())))
 
-    @cached_property
-    def _columns(self) -> Mapping[int, NestedField]:
-        output = _plan(self.shape).output()
-        fields = self.load.fields
-        return {output.apply(i).exprId().id(): field for i, field in enumerate(fields)}
-
     def _seq(self, *items: Any) -> Any:
-        return in_jvm(self.spark, "PythonUtils.toSeq")(list(items))
+        return in_jvm(self.root.spark, "PythonUtils.toSeq")(list(items))
 
 
 def _selects_attributes(shape: DataFrame) -> bool:

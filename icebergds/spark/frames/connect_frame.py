@@ -147,7 +147,8 @@ class _Root:
     def rows(self, known: tuple[Expr, ...]) -> Any:
         """A plan of rows beneath the names of the load, at least those of which this is known."""
         empty: Any = self.spark.createDataFrame([], self.load.schema)
-        union: Any = empty.union(self.load.rows(self.spark, and_(*known)))
+        planned = self.load.planned(self.spark, and_(*known))
+        union: Any = empty.union(planned.rows(self.spark)[0])
         union._plan._root_plan_id = self.shape._plan._root_plan_id
         return union._plan
 

@@ -65,11 +65,6 @@ class MetadataLoad:
         """The columns of the load."""
         return self.plan.columns.fields
 
-    @property
-    def narrows(self) -> bool:
-        """Whether it reads only the fields that it is asked for."""
-        return True
-
     def rows(self, spark: SparkSession, condition: Expr, used: frozenset[int] | None) -> DataFrame:
         """The rows, at least those that meet a condition; planned now.
 

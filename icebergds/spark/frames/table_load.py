@@ -9,13 +9,13 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from icebergds.commit.operations import TableState
-from icebergds.expr.nodes import TRUE, Expr
+from icebergds.expr.nodes import Expr
 from icebergds.operations.read.options import (
     ReadOptions,
     parse_load_options,
     refuse_stream_options,
 )
-from icebergds.operations.read.planned_scan import native_obstacle_in, plan_scan
+from icebergds.operations.read.planned_scan import PlannedScan, native_obstacle_in, plan_scan
 from icebergds.operations.read.snapshot_read import (
     check_read,
     chosen_columns,
@@ -28,7 +28,13 @@ from icebergds.scan.read_plan import ReadPlan
 from icebergds.spark.frames.used_fields import narrowed, padded
 from icebergds.spark.native import has_native_scans
 from icebergds.spark.read_mark import marked_schema
-from icebergds.spark.scan import count_scan, planned_dataframe, scan_by_reader
+from icebergds.spark.scan import (
+    ReadingWays,
+    count_scan,
+    planned_dataframe,
+    reading_ways,
+    scan_by_reader,
+)
 from icebergds.spark.session import in_zone_of
 from icebergds.spark.types import all_nullable, spark_schema
 from icebergds.spark.user_schema import project_load_schema, refuse_second_choice
@@ -66,40 +72,31 @@ class TableLoad:
         return self.plan.columns.fields
 
     @property
-    def narrows(self) -> bool:
-        """Whether it reads only the fields that it is asked for; Spark's own reader does alone."""
-        return not self.is_native and self.options.changes is None
+    def narrows(self) -> bool | None:
+        """Whether it reads only the fields that it is asked for; None if `planned` tells."""
+        if self.options.changes is not None:
+            return False
+        return None if self.is_native else True
 
-    def rows(
-        self, spark: SparkSession, condition: Expr, used: frozenset[int] | None = None
-    ) -> DataFrame:
-        """The rows, at least those that meet a condition; planned now.
+    def planned(self, spark: SparkSession, condition: Expr) -> PlannedLoad:
+        """Plans the rows that meet a condition, now; others may be among them.
 
         Args:
             condition: bound to the table's schema.
-            used: ids of the fields that are read, the columns being those that have them, if it
-                `narrows`; None for all.
 
         Raises:
             MissingFileError, CorruptFileError: metadata is missing or damaged.
         """
-        return self.rows_and_files(spark, condition, used)[0]
-
-    def rows_and_files(
-        self, spark: SparkSession, condition: Expr = TRUE, used: frozenset[int] | None = None
-    ) -> tuple[DataFrame, Sequence[PlannedFile]]:
-        """As `rows`, and the files of them that Spark's own reader reads."""
         if self.options.changes is not None:
-            groups = plan_task_groups(self.options, self.state, self.snapshot, self.plan)
-            return planned_dataframe(spark, self.plan, groups), ()
-        whole = self.plan.columns
-        read = whole if used is None else narrowed(whole, used)
+            return PlannedLoad(self, None, None)
         scan = plan_scan(
-            self.state, self.options, for_native=self.is_native, rechecked=condition, columns=read
+            self.state,
+            self.options,
+            for_native=self.is_native,
+            rechecked=condition,
+            columns=self.plan.columns,
         )
-        # They come beneath a relation that has the names.
-        rows, files = scan_by_reader(spark, scan, by_position=read == whole)
-        return padded(rows, whole, read, self.schema), files
+        return PlannedLoad(self, scan, reading_ways(spark, scan) if scan.for_native else None)
 
     def count(self, spark: SparkSession) -> int | None:
         """The number of rows, from metadata as far as it tells; None for changes.
@@ -110,6 +107,52 @@ class TableLoad:
             return None
         scan = plan_scan(self.state, self.options, for_native=False, columns=self.plan.columns)
         return count_scan(spark, scan)
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedLoad:
+    """Rows of a load that are planned.
+
+    Attributes:
+        scan: of all columns; None for changes.
+        ways: how its files can be read; None if only icebergds can read them.
+    """
+
+    load: TableLoad
+    scan: PlannedScan | None
+    ways: ReadingWays | None
+
+    @property
+    def narrows(self) -> bool:
+        """Whether files are read only as far as `rows` is asked for; Spark's reader does alone."""
+        if self.load.narrows is not None:
+            return self.load.narrows
+        has_files = self.scan is not None and bool(self.scan.files)
+        return has_files and (self.ways is None or self.ways.have_others)
+
+    def rows(
+        self, spark: SparkSession, used: frozenset[int] | None = None
+    ) -> tuple[DataFrame, Sequence[PlannedFile]]:
+        """The rows, and the files of them that Spark's own reader reads.
+
+        Args:
+            used: ids of the fields that are read, the columns being those that have them, if it
+                `narrows`; None for all.
+        """
+        load, scan = self.load, self.scan
+        if scan is None:
+            groups = plan_task_groups(load.options, load.state, load.snapshot, load.plan)
+            return planned_dataframe(spark, load.plan, groups), ()
+        if used is None:
+            # They come beneath a relation that has the names.
+            return scan_by_reader(spark, scan, by_position=True, ways=self.ways)
+        whole = load.plan.columns
+        read = narrowed(whole, used)
+        if self.ways is not None:
+            # Spark's own reader returns structs whole.
+            read = whole.select([field.field_id for field in read.fields])
+        rows, files = scan_by_reader(spark, replace(scan, plan=replace(scan.plan, columns=read)))
+        return padded(rows, whole, read, load.schema), files
 
 
 def open_load(
