@@ -267,7 +267,7 @@ class _Part:
         return plan_dataset(spark, session, self._on(leaf, _plan(shape)))
 
     def with_used_rows(self, shape: DataFrame) -> Any:
-        """A shape with rows beneath, of the fields that it names; None if that are all."""
+        """A shape with rows beneath, of the fields that it names; None if all must be read."""
         used = used_fields(_plan(shape), self.root.columns)
         if used is None:
             return None
