@@ -44,14 +44,21 @@ def rows_of(part: int | None) -> list[dict[str, Any]]:
     ]
 
 
-def filled(directory: Path, version: int) -> Table:
-    """A table of which some files have deletes, by position and by key, and some have none."""
+def filled(directory: Path, version: int, file_format: str = "parquet") -> Table:
+    """A table of which some files have deletes, by position and by key, and some have none.
+
+    Args:
+        file_format: of the data files of half of the parts; the other files are Parquet.
+    """
     catalog = load_catalog("lake", warehouse=str(directory))
     catalog.create_namespace("db")
     properties = {"format-version": str(version), "write.delete.mode": "merge-on-read"}
     table = catalog.create_table("db.t", _SCHEMA, partition_spec="p", properties=properties)
     for part in (0, 1, 2, 3, 4, None):
+        if part == 3:
+            table.set_properties({"write.format.default": file_format})
         table.append(pa.Table.from_pylist(rows_of(part), _SCHEMA))
+    table.set_properties({"write.format.default": "parquet"})
     table.delete("id in (13, 41)")
     table.delete_keys(pa.table({"id": [22, 23], "p": pa.array([2, 2], pa.int32())}), ["id", "p"])
     return table

@@ -16,12 +16,25 @@ pytestmark = [pytest.mark.spark, pytest.mark.every_spark]
 
 
 @pytest.mark.parametrize("version", [2, 3])
-@pytest.mark.parametrize("native", [True, False])
+@pytest.mark.parametrize(
+    ("native", "file_format"),
+    [
+        (True, "parquet"),
+        # Spark's own reader does not read it.
+        (True, "orc"),
+        (False, "parquet"),
+    ],
+)
 def test_rows_and_lineage_are_those_of_plain_spark(
-    front: SparkSession, tmp_path: Path, rng: random.Random, version: int, native: bool
+    front: SparkSession,
+    tmp_path: Path,
+    rng: random.Random,
+    version: int,
+    native: bool,
+    file_format: str,
 ) -> None:
     register(front, native_scans=native)
-    table = filled(tmp_path / "lake", version)
+    table = filled(tmp_path / "lake", version, file_format)
     plain = tmp_path / "plain"
     front.createDataFrame(table.scan().to_arrow()).write.parquet(str(plain))
     for _ in range(rounds("ICEBERGDS_FRAME_PROGRAMS", pull=2, nightly=20)):
