@@ -148,7 +148,7 @@ class PlannedLoad:
             return scan_by_reader(spark, scan, by_position=True, ways=self.ways)
         whole = load.plan.columns
         read = narrowed(whole, used)
-        if self.ways is not None:
+        if load.is_native:
             # Spark's own reader returns structs whole.
             read = whole.select([field.field_id for field in read.fields])
         rows, files = scan_by_reader(spark, replace(scan, plan=replace(scan.plan, columns=read)))
