@@ -20,13 +20,13 @@ export ICEBERGDS_JAVA_PYTHON = $(CURDIR)/$(SPARK41)/bin/python
 
 .PHONY: demo cdc maintenance tour test test-plain test-spark test-spark41 test-every-spark nightly check interop bench clean
 
-demo: $(VENV)/.installed
+demo: $(VENV)/.installed-for-use
 	$(BIN)/python examples/demo.py
 
-cdc: $(VENV)/.installed
+cdc: $(VENV)/.installed-for-use
 	$(BIN)/python examples/cdc.py
 
-maintenance: $(VENV)/.installed
+maintenance: $(VENV)/.installed-for-use
 	$(BIN)/python examples/maintenance.py
 
 tour: $(VENV)/.installed
@@ -120,11 +120,18 @@ bench: $(VENV)/.installed $(SPARK41)/.installed
 clean:
 	rm -rf $(VENV) $(SPARK41) .cache spark-warehouse
 
-$(VENV)/.installed: pyproject.toml
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet --editable ".[test,lint]"
-	touch $@
+# What a user needs, and no more.
+$(VENV)/.installed-for-use: pyproject.toml
+	@echo "Installing icebergds and PySpark in $(VENV): a minute or so, and the download of PySpark"
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --editable .
+	@touch $@
+
+$(VENV)/.installed: $(VENV)/.installed-for-use
+	@echo "Installing what tests and linters need in $(VENV)"
+	@$(BIN)/python -m pip install --quiet --upgrade pip
+	@$(BIN)/python -m pip install --quiet --editable ".[test,lint]"
+	@touch $@
 
 $(SPARK41)/.installed: pyproject.toml
 	$(PYTHON) -m venv $(SPARK41)
