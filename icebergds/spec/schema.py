@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from icebergds.display import block, counted, html_table
 from icebergds.spec.read_only import ReadOnlyDict
@@ -32,6 +32,16 @@ class Schema:
     schema_id: int = 0
     identifier_field_ids: tuple[int, ...] = ()
     unknown: Mapping[str, Any] = field(default_factory=ReadOnlyDict, compare=False, repr=False)
+
+    if TYPE_CHECKING:
+        # `fields` may be given as a list.
+        def __init__(
+            self,
+            fields: Sequence[NestedField],
+            schema_id: int = 0,
+            identifier_field_ids: tuple[int, ...] = (),
+            unknown: Mapping[str, Any] = ...,
+        ) -> None: ...
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "fields", listed_fields(self.fields, "Schema"))

@@ -21,10 +21,10 @@ struct, list, map              tuple of values, list of values, list of (key, va
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, TypeGuard
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 from icebergds.display import printable
 from icebergds.errors import InvalidOptionError
@@ -173,6 +173,12 @@ class StructType:
 
     fields: tuple[NestedField, ...]
     unknown: Mapping[str, Any] = field(default_factory=ReadOnlyDict, compare=False, repr=False)
+
+    if TYPE_CHECKING:
+        # `fields` may be given as a list.
+        def __init__(
+            self, fields: Sequence[NestedField], unknown: Mapping[str, Any] = ...
+        ) -> None: ...
 
     def __post_init__(self) -> None:
         if type(self.fields) is not tuple:

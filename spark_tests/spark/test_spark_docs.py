@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from doc_pages import ROOT, Block, blocks, located, pages
 from pyspark.sql import DataFrame, SparkSession
 
@@ -174,6 +173,8 @@ def _run(page: str, block: Block, names: dict[str, Any], directory: Path) -> Non
             for statement in filter(str.strip, code.split(";\n")):
                 names["spark"].sql(statement).collect()
         case "yaml":
+            import yaml
+
             yaml.safe_load(code)
         case "toml":
             tomllib.loads(code)
