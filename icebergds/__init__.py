@@ -61,6 +61,8 @@ if TYPE_CHECKING:
     )
     from icebergds.operations.maintenance.health.health import TableHealth
     from icebergds.operations.maintenance.policy import MaintenancePolicy
+    from icebergds.operations.maintenance.purge.kept_files import KeptFiles
+    from icebergds.operations.maintenance.purge.stored_rows import StoredFile, StoredRows
     from icebergds.operations.maintenance.report import (
         MaintenanceReport,
         MaintenanceStep,
@@ -187,6 +189,8 @@ _NAMES = {
     "icebergds.operations.maintenance.unused_files.expire_snapshots": ("ExpiredSnapshots",),
     "icebergds.operations.maintenance.health.health": ("TableHealth",),
     "icebergds.operations.maintenance.policy": ("MaintenancePolicy",),
+    "icebergds.operations.maintenance.purge.kept_files": ("KeptFiles",),
+    "icebergds.operations.maintenance.purge.stored_rows": ("StoredFile", "StoredRows"),
     "icebergds.operations.maintenance.report": (
         "MaintenanceReport",
         "MaintenanceStep",
@@ -299,6 +303,7 @@ __all__ = [
     "InvalidMetadataError",
     "InvalidOptionError",
     "InvalidStatementError",
+    "KeptFiles",
     "ListType",
     "LongType",
     "MaintenanceError",
@@ -342,6 +347,8 @@ __all__ = [
     "SortOrder",
     "StatisticsFile",
     "StorageError",
+    "StoredFile",
+    "StoredRows",
     "StringType",
     "StructType",
     "Table",

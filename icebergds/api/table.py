@@ -472,6 +472,7 @@ class Table:
     scan = table_reads.scan
     changes = table_reads.changes
     appends = table_reads.appends
+    find_stored_rows = table_reads.find_stored_rows
 
     def _current(self) -> LoadedTable:
         """Loads the table's current state.

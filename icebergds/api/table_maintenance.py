@@ -107,6 +107,7 @@ def maintain(
 
     Equality deletes are converted, data files and delete files rewritten, dangling deletes removed,
     manifests rewritten, and snapshots expired; orphan files are removed only if the policy says so.
+    With `purge_deleted`, deleted rows go for good: see docs/deleting-for-good.md.
     Health is measured again after each step, since a step may give rise to others.
 
     A step that fails does not keep others from being done, and all of them are safe to repeat. Only
@@ -131,6 +132,8 @@ def maintain(
         InvalidOptionError, NoSuchSnapshotError: an argument is wrong or does not fit the table;
             nothing was done.
         CorruptFileError, MissingFileError: a manifest is damaged or missing; nothing was done.
+        ValidationError: deleted rows are to go for good, but `gc.enabled` is false; nothing was
+            done.
         MaintenanceError: a step failed; the others were done. Its cause is the first failure.
     """
     chosen = policy_of(policy, changes)
@@ -138,7 +141,9 @@ def maintain(
     write = self._options(None, snapshot_properties, branch=branch).in_zone(zone_of(spark))
     with nothing_committed(self.name):
         table = self._current()
-    options = RewriteOptions.of({}, table.metadata.properties)
+    # Files with one deleted row are rewritten, too.
+    given = {"delete-file-threshold": "1"} if chosen.purge_deleted else {}
+    options = RewriteOptions.of(given, table.metadata.properties)
     request = MaintenanceRequest(
         chosen,
         write,

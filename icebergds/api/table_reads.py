@@ -8,8 +8,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from icebergds.api.maintenance import sql_argument, task_runner, zone_of
 from icebergds.api.scan import TableScan, listed_names
 from icebergds.errors import InvalidFilterError, InvalidOptionError
+from icebergds.operations.maintenance.purge.stored_rows import (
+    StoredRows,
+    find_stored_rows as _find_stored_rows,
+)
 from icebergds.operations.options.arguments import (
     given_once,
     integer_argument,
@@ -19,9 +24,10 @@ from icebergds.operations.options.arguments import (
     natural_argument,
     text_argument,
 )
+from icebergds.operations.read.options import parse_read_options
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column
+    from pyspark.sql import Column, SparkSession
 
     from icebergds.api.table import Table
 
@@ -170,3 +176,34 @@ def _is_column(value: object) -> bool:
     """Whether this is a column of classic Spark or of Connect."""
     kind = type(value)
     return kind.__name__ == "Column" and kind.__module__.startswith("pyspark.")
+
+
+def find_stored_rows(
+    self: Table, condition: str, *, spark: SparkSession | None = None
+) -> StoredRows:
+    """Finds the files that hold rows which match a condition, deleted or not, in all snapshots.
+
+    Deletes hide rows, and old snapshots, branches and tags keep them. This reads what is in the
+    files: the data files and equality deletes of all snapshots, as far as their partitions and
+    bounds do not tell that they hold no such row, and it lists the files in the table's directory
+    that no snapshot refers to. Nothing is changed.
+
+    Args:
+        condition: a Spark SQL condition, as for `scan`; it may name columns that were dropped.
+        spark: the session that runs the tasks; the active one by default. Without one, this
+            process runs them.
+
+    Returns:
+        The files, with the snapshots, branches and tags that have them; `is_gone` if there are
+        none. A notebook shows it as a table.
+
+    Raises:
+        InvalidFilterError: the condition is not text, cannot be parsed, or has a column that no
+            schema of the table has.
+        CorruptFileError, MissingFileError: metadata or a file is damaged or missing.
+    """
+    text = sql_argument("condition", condition)
+    if text is None:
+        raise InvalidFilterError('condition = None: expected a condition, such as "id = 7"')
+    options = parse_read_options({}, filter=text, time_zone=zone_of(spark))
+    return _find_stored_rows(self._current(), options, task_runner(spark))

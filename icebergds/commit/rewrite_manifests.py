@@ -46,10 +46,13 @@ class RewriteManifests:
 
     Attributes:
         leading: ids of the partition fields to cluster by first.
+        drop_removed: rewrite manifests that list removed files, with the bounds of their columns,
+            even if there is only one.
     """
 
     spec_id: int
     leading: tuple[int, ...] = ()
+    drop_removed: bool = False
 
     def produce(self, work: Workspace, base: CommitBase) -> NewSnapshot:
         """Writes the new manifests.
@@ -61,7 +64,8 @@ class RewriteManifests:
         require_branch(base)
         kinds = (self._rewritten(work, base, content) for content in ManifestContent)
         rewritten = [found for found in kinds if found is not None]
-        if not rewritten:
+        leaves_out = self.drop_removed and not all(map(_is_live, base.manifests))
+        if not rewritten and not leaves_out:
             raise NothingToCommitError(base.state)
         sources = frozenset[_ManifestKey]().union(*(one.sources for one in rewritten))
         manifests = [
@@ -85,7 +89,8 @@ class RewriteManifests:
             for manifest in base.manifests_of(content)
             if manifest.partition_spec_id == self.spec_id and _is_live(manifest)
         ]
-        if _is_small(base, manifests):
+        drops = self.drop_removed and any(m.deleted_files_count != 0 for m in manifests)
+        if _is_small(base, manifests) and not drops:
             return None
         clustered = cluster_manifests(work, base, manifests, self.leading)
         if len(manifests) == len(clustered.manifests) == 1 and not manifests[0].deleted_files_count:

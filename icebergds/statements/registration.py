@@ -47,7 +47,7 @@ def register(
         writer: make `df.write.format("icebergpy")` and `df.writeTo` give writers of ours, which
             shuffle and sort rows as the tables ask for, and create and replace tables.
         sql: make `spark.sql` and `spark.table`, of this object, run statements on tables of our
-            catalogs, as `icebergds.sql` does; False undoes it.
+            catalogs, as `icebergds.sql` does, and let `spark.catalog` know these; False undoes it.
     """
     register_format(
         spark,

@@ -1,4 +1,4 @@
-"""Lets a session's own `spark.sql` and `spark.table` run our statements."""
+"""Lets a session's own `spark.sql`, `spark.table` and `spark.catalog` know our catalogs."""
 
 from __future__ import annotations
 
@@ -15,15 +15,17 @@ from icebergds.statements.names.audits import AUDITED_BRANCH
 from icebergds.statements.names.scope import NameScope
 from icebergds.statements.queries.temporary_views import temporary_view
 from icebergds.statements.run import sql as run
-from icebergds.statements.taken_over import OWN_SQL, OWN_TABLE
+from icebergds.statements.session_catalog import catalog_of_session
+from icebergds.statements.taken_over import OWN_CATALOG, OWN_SQL, OWN_TABLE
 
 
 def take_over_sql(spark: SparkSession) -> None:
-    """Makes `spark.sql` and `spark.table` of this object of a session ours."""
+    """Makes `sql`, `table` and `catalog` of this object of a session ours."""
     if getattr(spark, OWN_SQL, None) is not None:
         return
     own_sql: Any = spark.sql
     own_table: Any = spark.table
+    own_catalog: Any = spark.catalog
 
     @wraps(own_sql)
     def sql(sqlQuery: str, args: Any = None, **kwargs: Any) -> DataFrame:  # noqa: N803
@@ -49,8 +51,10 @@ def take_over_sql(spark: SparkSession) -> None:
 
     _set(spark, OWN_SQL, own_sql)
     _set(spark, OWN_TABLE, own_table)
+    _set(spark, OWN_CATALOG, own_catalog)
     _set(spark, "sql", sql)
     _set(spark, "table", table)
+    _set(spark, "catalog", catalog_of_session(spark))
 
 
 def _set(spark: SparkSession, name: str, value: Any) -> None:

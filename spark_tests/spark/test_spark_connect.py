@@ -338,7 +338,7 @@ def test_tables_are_defined_with_sql_through_connect(seen: Seen) -> None:
 
 
 def test_tables_and_views_are_described_in_sql_through_connect(seen: Seen) -> None:
-    results = seen["sql of views"]
+    results = {key: each for key, each in seen["sql of views"].items() if key != "catalog"}
     plan = results.pop("EXPLAIN SELECT * FROM t WHERE name = 'b'")[0][0]
     assert plan.startswith("== Physical Plan ==\n")
     assert "files      1 of 2 kept" in plan
@@ -363,6 +363,23 @@ def test_tables_and_views_are_described_in_sql_through_connect(seen: Seen) -> No
         "SELECT a FROM seen ORDER BY a": [[1], [2], [3]],
         "CREATE OR REPLACE TEMPORARY VIEW seen AS SELECT 7 AS a": [],
         "SELECT max(a) FROM seen": [[7]],
+    }
+
+
+def test_the_catalog_of_a_session_of_connect_knows_our_tables(seen: Seen) -> None:
+    assert seen["sql of views"]["catalog"] == {
+        "current": ["views", "db"],
+        "databases": ["db"],
+        "exists": [True, False],
+        "tables": [[name, "views", ["db"], None, "MANAGED", False] for name in ("made", "t")],
+        "temporary": True,
+        "columns": [
+            ["id", None, "bigint", True, False, False, False],
+            ["name", None, "string", True, True, False, False],
+        ],
+        "made": ["id"],
+        "cached": [True, None, False],
+        "of Spark": ["default", False],
     }
 
 

@@ -29,6 +29,8 @@ from icebergds.operations.maintenance.health.advice import (
 )
 from icebergds.operations.maintenance.health.health import TableHealth, examine
 from icebergds.operations.maintenance.policy import MaintenancePolicy
+from icebergds.operations.maintenance.purge.kept_files import KeptFiles, kept_files
+from icebergds.operations.maintenance.purge.stored_rows import unreferenced_files
 from icebergds.operations.maintenance.report import (
     MaintenanceReport,
     MaintenanceStep,
@@ -45,9 +47,13 @@ from icebergds.operations.maintenance.rewrite.rewrite_data_files import (
 from icebergds.operations.maintenance.rewrite_manifests import rewrite_manifests
 from icebergds.operations.maintenance.runner import Runner
 from icebergds.operations.maintenance.unused_files.expire_snapshots import expire_snapshots
+from icebergds.operations.maintenance.unused_files.orphan_files import OrphanFiles
 from icebergds.operations.maintenance.unused_files.orphan_options import (
     OrphanOptions,
     parse_orphan_options,
+)
+from icebergds.operations.maintenance.unused_files.reachable_files import (
+    require_garbage_collection,
 )
 from icebergds.operations.maintenance.unused_files.remove_orphan_files import remove_orphan_files
 from icebergds.operations.options.moments import moment_or_age
@@ -125,11 +131,14 @@ class _Maintenance:
         self._bytes_left = policy.max_bytes
         self._expire_before = moment_or_age("expire_older_than", policy.expire_older_than)
         self._orphans = _orphan_options(request)
+        self._purges = policy.purge_deleted
         self._groups: list[FileGroup] = []
         self._steps: list[MaintenanceStep] = []
         self._is_safe = True
 
     def run(self) -> tuple[MaintenanceReport, TableState]:
+        if self._purges:
+            require_garbage_collection(self._table.state, "purge no deleted rows")
         before = after = self._examine()
         if self._request.dry_run:
             for advice in self._wanted(before):
@@ -140,6 +149,7 @@ class _Maintenance:
         if self._orphans is not None:
             reason = "writes that fail leave files that nothing refers to"
             self._step(Advice("remove_orphan_files", reason, Gain()))
+        kept, unreferenced = self._purged()
         report = MaintenanceReport(
             self._table.name,
             self._request.write.branch,
@@ -148,8 +158,24 @@ class _Maintenance:
             before,
             after,
             self._clock() - self._started,
+            self._purges,
+            kept,
+            unreferenced,
         )
         return report, self._table.state
+
+    def _purged(self) -> tuple[tuple[KeptFiles, ...], OrphanFiles | None]:
+        """What keeps files that may hold deleted rows, and files that no snapshot refers to."""
+        if not self._purges or not self._is_safe:
+            return (), None
+        try:
+            kept = kept_files(self._table.state, self._request.write.branch, self._expiry())
+        except IcebergError as error:
+            looking = Advice("find_stored_rows", "says what keeps deleted rows", Gain())
+            self._add(looking, StepState.FAILED, str(error), error=error)
+            return (), None
+        unreferenced, unknown = unreferenced_files(self._table)
+        return kept, None if unknown else unreferenced
 
     def _explain_missing_expiry(self) -> None:
         """Adds a step that says why snapshots do not expire that the policy asks to expire."""
@@ -181,12 +207,21 @@ class _Maintenance:
     def _examine(self) -> TableHealth:
         request = self._request
         health, self._groups = examine(
-            self._table.state, request.write.branch, request.rewrite, self._expiry()
+            self._table.state,
+            request.write.branch,
+            request.rewrite,
+            self._expiry(),
+            purges=self._purges,
         )
         return health
 
     def _expiry(self) -> ExpiryRequest:
-        return ExpiryRequest(now_ms(), self._expire_before, self._request.policy.retain_last)
+        now = now_ms()
+        if self._purges:
+            # The clocks of other writers may be ahead.
+            latest = max((s.timestamp_ms for s in self._table.metadata.snapshots), default=now)
+            return ExpiryRequest(now, max(now, latest) + 1, 1)
+        return ExpiryRequest(now, self._expire_before, self._request.policy.retain_last)
 
     def _wanted(self, health: TableHealth) -> list[Advice]:
         return [a for a in health.advice if self._request.policy.takes(a.action)]
@@ -321,7 +356,11 @@ class _Maintenance:
             case "rewrite_manifests":
                 spec_id = advice.arguments.get("spec_id")
                 return rewrite_manifests(
-                    table, spec_id, branch=branch, snapshot_properties=properties
+                    table,
+                    spec_id,
+                    branch=branch,
+                    snapshot_properties=properties,
+                    drop_removed=self._purges,
                 )
             case "expire_snapshots":
                 state, expired = expire_snapshots(table, self._expiry())

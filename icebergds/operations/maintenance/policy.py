@@ -17,6 +17,13 @@ from icebergds.suggestions import did_you_mean
 
 # A group is rewritten to so many files if time is short, since it is not ended before it is done.
 _TIMED_GROUP_FILES = 8
+_PURGING = (
+    "convert_equality_deletes",
+    "rewrite_data_files",
+    "remove_dangling_deletes",
+    "rewrite_manifests",
+    "expire_snapshots",
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,6 +37,9 @@ class MaintenancePolicy:
         remove_orphan_files: whether to remove orphan files last. Not by default: metadata does not
             tell whether there are any, and files of writes under way are protected by their age
             alone.
+        purge_deleted: whether deleted rows are to go for good: every data file with deletes is
+            rewritten, and all snapshots expire but the newest of each branch and the tagged ones.
+            The report's `kept` says which branches and tags keep files that may hold such rows.
         strategy, sort_order: how data files are rewritten, as for `Table.rewrite_data_files`.
         expire_older_than: snapshots before this time may expire: an age as a timedelta, a datetime
             with a time zone, a timestamp such as `2026-01-31T12:00:00Z`, or milliseconds since
@@ -43,7 +53,8 @@ class MaintenancePolicy:
         max_seconds: after so many seconds, no action and no group of files is begun.
 
     Raises:
-        InvalidOptionError: a value is of the wrong type, or out of range.
+        InvalidOptionError: a value is of the wrong type, or out of range, or `purge_deleted` does
+            not go together with another.
     """
 
     convert_equality_deletes: bool = True
@@ -53,6 +64,7 @@ class MaintenancePolicy:
     rewrite_manifests: bool = True
     expire_snapshots: bool = True
     remove_orphan_files: bool = False
+    purge_deleted: bool = False
     strategy: str = "binpack"
     sort_order: str | SortOrder | None = None
     expire_older_than: datetime | timedelta | str | int | None = None
@@ -71,6 +83,19 @@ class MaintenancePolicy:
             positive_argument(name, getattr(self, name))
         _check_seconds(self.max_seconds)
         check_strategy(self.strategy)
+        if self.purge_deleted:
+            self._check_purge()
+
+    def _check_purge(self) -> None:
+        for name in _PURGING:
+            if not getattr(self, name):
+                raise InvalidOptionError(f"purge_deleted = True needs {name}, which is False")
+        for name in ("expire_older_than", "retain_last"):
+            if getattr(self, name) is not None:
+                raise InvalidOptionError(
+                    f"purge_deleted = True expires all snapshots but the newest of each branch and "
+                    f"the tagged ones; leave out {name}"
+                )
 
     def takes(self, action: str) -> bool:
         """Whether an action, the name of a method of `Table`, is one of the policy."""

@@ -12,6 +12,8 @@ from icebergds.display import WIDTH, counted, html_table, printable, size_text
 from icebergds.errors import MaintenanceError
 from icebergds.operations.maintenance.health.advice import Advice, Gain
 from icebergds.operations.maintenance.health.health import TableHealth
+from icebergds.operations.maintenance.purge.kept_files import KeptFiles
+from icebergds.operations.maintenance.unused_files.orphan_files import OrphanFiles
 
 _INDENT = 11
 
@@ -74,6 +76,11 @@ class MaintenanceReport:
         before: the health of the table at the beginning.
         after: the last known health, with what is still advised; `before` in a dry run.
         seconds: how long it took.
+        purge_deleted: whether deleted rows were to go for good.
+        kept: if deleted rows were to go for good, the branches, tags and snapshots that keep files
+            which may hold some, and what to do about them.
+        unreferenced: and the files in the table's directory that no snapshot refers to, which may
+            hold some, too; None if they are not known.
     """
 
     table: str
@@ -83,6 +90,21 @@ class MaintenanceReport:
     before: TableHealth
     after: TableHealth
     seconds: float
+    purge_deleted: bool = False
+    kept: tuple[KeptFiles, ...] = ()
+    unreferenced: OrphanFiles | None = None
+
+    @property
+    def is_purged(self) -> bool:
+        """Whether no file may hold a row that the branch does not have, as far as is known."""
+        others = self.unreferenced
+        return (
+            self.purge_deleted
+            and not (self.dry_run or self.failed or self.skipped or self.kept)
+            and not self.after.deletes.count
+            and others is not None
+            and not others.orphan_files_count + others.undated_files_count
+        )
 
     @property
     def failed(self) -> tuple[MaintenanceStep, ...]:
@@ -139,6 +161,8 @@ def _lines(report: MaintenanceReport) -> Iterator[tuple[str, list[str]]]:
     yield "before", [_figures(report.before)]
     if not report.dry_run:
         yield "after", [_figures(report.after)]
+    if report.purge_deleted:
+        yield "purge", list(_purge(report))
 
 
 def _step(step: MaintenanceStep) -> Iterator[str]:
@@ -162,6 +186,26 @@ def _counts(result: Any) -> str:
     numbers = [(name, n) for name, n in found if isinstance(n, int) and not isinstance(n, bool)]
     shown = [f"{name.replace('_', ' ')} {number:,}" for name, number in numbers if number]
     return ", ".join(shown) or "nothing was left to do"
+
+
+def _purge(report: MaintenanceReport) -> Iterator[str]:
+    """What may hold deleted rows still."""
+    if report.is_purged:
+        yield "no file holds deleted rows, as far as the table and its directory tell"
+        return
+    branch = printable(report.branch, 20)
+    if count := report.after.deletes.count:
+        yield f"branch {branch} has {counted(count, 'delete file')}: deleted rows are in its files"
+    for each in report.kept:
+        yield f"{each}; to let them go: {each.advice}"
+    others = report.unreferenced
+    if others is None:
+        yield "it is not known which files no snapshot refers to"
+    elif count := others.orphan_files_count + others.undated_files_count:
+        yield (
+            f"{counted(count, 'file')} in the table's directory that no snapshot refers to may "
+            "hold some: see the report's unreferenced, and table.remove_orphan_files()"
+        )
 
 
 def _figures(health: TableHealth) -> str:

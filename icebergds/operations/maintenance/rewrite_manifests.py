@@ -38,12 +38,14 @@ def rewrite_manifests(
     *,
     branch: Any = None,
     snapshot_properties: Mapping[str, str] | None = None,
+    drop_removed: bool = False,
 ) -> tuple[RewrittenManifests, TableState]:
     """Rewrites the manifests of one partition spec; does nothing if one small manifest is there.
 
     Args:
         spec_id: the current spec by default.
         sort_by: names of partition fields to cluster by first.
+        drop_removed: as for `RewriteManifests`.
 
     Raises:
         InvalidOptionError: the table has no such spec, partition field or branch.
@@ -51,7 +53,8 @@ def rewrite_manifests(
     """
     options = maintained_branch(table, branch, snapshot_properties)
     spec = _spec(table, spec_id)
-    action = RewriteManifests(spec.spec_id, tuple(_field_ids(table, spec, sort_by)))
+    leading = tuple(_field_ids(table, spec, sort_by))
+    action = RewriteManifests(spec.spec_id, leading, drop_removed)
     try:
         committed = commit_snapshot(table.operations, action, options, table.state)
     except NothingToCommitError as nothing:

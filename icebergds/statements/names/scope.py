@@ -15,6 +15,7 @@ from icebergds.errors import InvalidStatementError
 from icebergds.expr.names import quote_name
 from icebergds.spark.session import acting_in
 from icebergds.statements.names.current import CurrentNamespace, current_namespace
+from icebergds.statements.taken_over import own_catalog
 from icebergds.suggestions import did_you_mean
 
 # Of Spark's own tables and views.
@@ -121,7 +122,7 @@ class NameScope:
         if self.views or len(parts) > 1:
             return False
         try:
-            return self.spark.catalog.getTable(quote_name(parts)).isTemporary
+            return bool(own_catalog(self.spark).getTable(quote_name(parts)).isTemporary)
         except PySparkException:
             return False
 

@@ -20,6 +20,7 @@ from icebergds.statements.queries.unnamed_columns import (
     unnamed_column,
 )
 from icebergds.statements.spark_sql import Replacement
+from icebergds.statements.taken_over import own_catalog
 from icebergds.statements.text.cursor import Cursor, Span
 from icebergds.suggestions import did_you_mean
 
@@ -114,7 +115,7 @@ def function_named(scope: NameScope, parts: Sequence[str]) -> str | None:
             return name
         case [] if name in _FUNCTIONS and current.catalog is not None and not current.namespace:
             # Spark's own come first, and those of the session.
-            return None if scope.spark.catalog.functionExists(last) else name
+            return None if own_catalog(scope.spark).functionExists(last) else name
     return None
 
 

@@ -31,6 +31,7 @@ def see(spark: SparkSession, directory: str) -> dict[str, Any]:
     seen = {text: _result(spark, text) for text in _BEFORE}
     table.append(spark.createDataFrame([(3, "c")], "id bigint, name string"))
     seen |= {text: _result(spark, text) for text in _AFTER}
+    seen["catalog"] = _catalog(spark)
     spark.sql("USE spark_catalog")
     register(spark)
     return seen
@@ -62,6 +63,26 @@ _AFTER = (
     "CREATE OR REPLACE TEMPORARY VIEW seen AS SELECT 7 AS a",
     "SELECT max(a) FROM seen",
 )
+
+
+def _catalog(spark: SparkSession) -> dict[str, Any]:
+    """What `spark.catalog` answers after `USE views.db`."""
+    catalog = spark.catalog
+    made = catalog.createTable("views.db.made", schema=spark.range(1).schema)
+    seen: dict[str, Any] = {
+        "current": [catalog.currentCatalog(), catalog.currentDatabase()],
+        "databases": [each.name for each in catalog.listDatabases()],
+        "exists": [catalog.databaseExists(f"views.{name}") for name in ("db", "nope")],
+        "tables": [list(each) for each in catalog.listTables()],
+        "temporary": catalog.getTable("seen").isTemporary,
+        "columns": [list(each) for each in catalog.listColumns("t")],
+        "made": made.columns,
+    }
+    catalog.cacheTable("t")
+    seen["cached"] = [catalog.isCached("t"), catalog.uncacheTable("t"), catalog.isCached("t")]
+    catalog.setCurrentCatalog("spark_catalog")
+    seen["of Spark"] = [catalog.currentDatabase(), catalog.tableExists("default.t")]
+    return seen
 
 
 def _result(spark: SparkSession, text: str) -> Any:

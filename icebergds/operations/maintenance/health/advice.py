@@ -93,6 +93,7 @@ class Findings:
         suspected: those that hardly do, without these.
         branch: arguments that name the branch.
         expiry: which snapshots may expire.
+        purges: whether manifests are not to list removed files.
     """
 
     metadata: TableMetadata
@@ -104,6 +105,7 @@ class Findings:
     manifests: Sequence[ManifestFile]
     branch: Mapping[str, Any]
     expiry: ExpiryRequest
+    purges: bool = False
 
 
 def advise(found: Findings, snapshots: MetadataHealth) -> tuple[Advice, ...]:
@@ -113,7 +115,7 @@ def advise(found: Findings, snapshots: MetadataHealth) -> tuple[Advice, ...]:
         *_rewrite_data_files(found),
         *_rewrite_position_delete_files(found),
         *_remove_dangling_deletes(found),
-        *_rewrite_manifests(found),
+        *(_drop_removed_files(found) if found.purges else _rewrite_manifests(found)),
         *_expire_snapshots(found.expiry, snapshots),
     )
 
@@ -234,6 +236,22 @@ def _rewrite_manifests(found: Findings) -> Iterator[Advice]:
             f"target is {size_text(target)}",
             Gain(spared, 0, "planning skips more of them"),
             {**({} if is_current else {"spec_id": spec_id}), **found.branch},
+        )
+
+
+def _drop_removed_files(found: Findings) -> Iterator[Advice]:
+    """Advises it for the partition specs of manifests that list removed files."""
+    listing = Counter(
+        manifest.partition_spec_id
+        for manifest in found.manifests
+        if manifest.deleted_files_count != 0
+    )
+    for spec_id, count in sorted(listing.items()):
+        yield Advice(
+            "rewrite_manifests",
+            f"{counted(count, 'manifest')} may list removed files with the bounds of their columns",
+            Gain(besides="the values of removed rows are in no manifest"),
+            {"spec_id": spec_id, **found.branch},
         )
 
 

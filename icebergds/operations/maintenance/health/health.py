@@ -99,13 +99,19 @@ def health(state: TableState, branch: str | None = None) -> TableHealth:
 
 
 def examine(
-    state: TableState, branch: str, options: RewriteOptions, expiry: ExpiryRequest
+    state: TableState,
+    branch: str,
+    options: RewriteOptions,
+    expiry: ExpiryRequest,
+    *,
+    purges: bool = False,
 ) -> tuple[TableHealth, list[FileGroup]]:
     """Measures a branch, and says which groups of data files a rewrite would replace.
 
     Args:
         options: of that rewrite.
         expiry: which snapshots may expire.
+        purges: whether to advise that no manifest lists removed files.
 
     Errors are those of `health`.
     """
@@ -124,7 +130,7 @@ def examine(
     dangling, suspected = _dangling(state, branch, files, live), suspected_deletes(files)
     given = {} if branch == MAIN_BRANCH else {"branch": branch}
     found = Findings(
-        metadata, options, files, groups, dangling, suspected, manifests, given, expiry
+        metadata, options, files, groups, dangling, suspected, manifests, given, expiry, purges
     )
     of_metadata = measure_metadata(state, expiry)
     measured = TableHealth(

@@ -10,7 +10,7 @@ import logging
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 import numpy as np
@@ -87,16 +87,25 @@ def remove_orphan_files(table: LoadedTable, options: OrphanOptions) -> OrphanFil
     """
     with _nothing_deleted(table.name):
         found = _find(table, options)
-    files = found.files
     deleted = _Deleted() if options.dry_run else _delete(found, options, table.name)
     _LOG.info(
         "table %s: %s among %d files, %d deleted, %d failed",
         table.name,
-        counted(len(files), "orphan file"),
+        counted(len(found.files), "orphan file"),
         found.examined,
         deleted.count,
         len(deleted.failed),
     )
+    return _result(found, deleted, options)
+
+
+def find_orphan_files(table: LoadedTable, options: OrphanOptions) -> OrphanFiles:
+    """Finds orphan files and deletes none; errors as for `remove_orphan_files`."""
+    return _result(_find(table, options), _Deleted(), replace(options, dry_run=True))
+
+
+def _result(found: _Found, deleted: _Deleted, options: OrphanOptions) -> OrphanFiles:
+    files = found.files
     return OrphanFiles(
         orphan_file_locations=tuple(files["location"][: options.most_locations].to_pylist()),
         orphan_files_count=len(files),

@@ -16,6 +16,7 @@ from icebergds.statements.names.scope import CatalogName, NameScope
 from icebergds.statements.names.table_names import read_name
 from icebergds.statements.names.tables import find_table
 from icebergds.statements.results import nothing
+from icebergds.statements.taken_over import own_catalog
 from icebergds.statements.text.cursor import Cursor
 
 
@@ -73,7 +74,7 @@ def _create_like_spark(
     scope: NameScope, name: CatalogName, clauses: TableDefinition, source: tuple[str, ...]
 ) -> None:
     quoted = in_backticks(source)
-    partitioned = [c.name for c in scope.spark.catalog.listColumns(quoted) if c.isPartition]
+    partitioned = [c.name for c in own_catalog(scope.spark).listColumns(quoted) if c.isPartition]
     scope.catalog(name.catalog).create_table(
         name.parts,
         optional_columns(iceberg_schema(scope.spark.table(quoted).schema)),

@@ -52,7 +52,7 @@ def read_definition(cursor: Cursor, *, external: bool = False) -> TableDefinitio
     if cursor.is_at_sign("(") and not _is_query(cursor):
         found.columns = _columns(cursor.group())
     if cursor.take("USING"):
-        _use_format(found, cursor.name("the format of the table"))
+        use_format(found, cursor.name("the format of the table"))
     while _read_clause(cursor, found):
         pass
     if external:
@@ -65,7 +65,7 @@ def read_definition(cursor: Cursor, *, external: bool = False) -> TableDefinitio
 def read_like_clause(cursor: Cursor, found: TableDefinition) -> bool:
     """Reads a clause of `CREATE TABLE ... LIKE`, if one is next."""
     if cursor.take("USING"):
-        _use_format(found, cursor.name("the format of the table"))
+        use_format(found, cursor.name("the format of the table"))
         return True
     if any(cursor.is_at(*words) for words in _OF_LIKE):
         return _read_clause(cursor, found)
@@ -136,10 +136,7 @@ def _read_clause(cursor: Cursor, found: TableDefinition) -> bool:
         case "TBLPROPERTIES":
             _add_properties(found, _properties(cursor))
         case "OPTIONS":
-            options = read_properties(cursor.group())
-            # As Spark hands them on: under both names.
-            named = {f"option.{name}": value for name, value in options.items()}
-            _add_properties(found, {**options, **named})
+            add_options(found, read_properties(cursor.group()))
         case "LOCATION":
             found.location = cursor.text("a location in quotes")
         case _:
@@ -177,7 +174,22 @@ def _add_properties(found: TableDefinition, properties: Mapping[str, str]) -> No
             )
 
 
-def _use_format(found: TableDefinition, name: tuple[str, ...]) -> None:
+def add_options(found: TableDefinition, options: Mapping[str, str]) -> None:
+    """Adds options to the properties as Spark hands them on: under both names.
+
+    Raises:
+        InvalidOptionError: a property has another value already.
+    """
+    named = {f"option.{name}": value for name, value in options.items()}
+    _add_properties(found, {**options, **named})
+
+
+def use_format(found: TableDefinition, name: tuple[str, ...]) -> None:
+    """Sets the format of the table, or that of its files.
+
+    Raises:
+        UnsupportedFeatureError: the catalog has no tables of the format.
+    """
     given = ".".join(name).lower()
     if given in _FILE_FORMATS:
         _add_properties(found, {DEFAULT_FILE_FORMAT: given})

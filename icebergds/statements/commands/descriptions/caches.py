@@ -9,13 +9,14 @@ from pyspark.sql import DataFrame
 
 from icebergds.api.view import View
 from icebergds.errors import InvalidStatementError, NoSuchTableError, UnsupportedFeatureError
-from icebergds.statements.names.scope import NameScope
+from icebergds.statements.names.scope import CatalogName, NameScope
 from icebergds.statements.names.table_names import read_name
 from icebergds.statements.queries.cached import cache_rows, forget_all_rows, forget_rows
 from icebergds.statements.queries.query import our_frame
 from icebergds.statements.queries.relations import table_or_view
 from icebergds.statements.results import nothing
 from icebergds.statements.spark_sql import Arguments
+from icebergds.statements.taken_over import own_catalog
 from icebergds.statements.text.cursor import Cursor
 from icebergds.statements.text.properties import read_properties
 from icebergds.suggestions import did_you_mean
@@ -40,14 +41,30 @@ def cache_table(scope: NameScope, cursor: Cursor, arguments: Arguments) -> DataF
     name = scope.table(parts)
     if name is None:
         return None
+    cache_whole(scope, name, _level(options), is_lazy=is_lazy)
+    return nothing(scope.spark)
+
+
+def cache_whole(
+    scope: NameScope, name: CatalogName, level: StorageLevel | None, *, is_lazy: bool
+) -> None:
+    """Caches the rows of a table by its name.
+
+    Args:
+        level: None for Spark's default.
+        is_lazy: leave reading to the first query.
+
+    Raises:
+        NoSuchTableError: there is no such table.
+        UnsupportedFeatureError: it is a view, or a part of a table.
+    """
     source = table_or_view(scope, name)
     if isinstance(source, View) or source.metadata_table is not None or source.options:
         raise UnsupportedFeatureError(
             f"CACHE TABLE {name}: only whole tables are cached by name; cache the rows as a "
             f"temporary view: CACHE TABLE cached AS SELECT * FROM {name}"
         )
-    cache_rows(scope.spark, source, _level(options), is_lazy=is_lazy)
-    return nothing(scope.spark)
+    cache_rows(scope.spark, source, level or _DEFAULT_LEVEL, is_lazy=is_lazy)
 
 
 def uncache_table(scope: NameScope, cursor: Cursor, arguments: Arguments) -> DataFrame | None:
@@ -106,7 +123,7 @@ def _cache_query(
             f"parts: CACHE TABLE {parts[-1]} AS ..."
         )
     frame.createTempView(parts[0])
-    scope.spark.catalog.cacheTable(parts[0], level)
+    own_catalog(scope.spark).cacheTable(parts[0], level)
     if not is_lazy:
         scope.spark.table(parts[0]).count()
     return nothing(scope.spark)

@@ -18,6 +18,7 @@ from icebergds.statements.commands.procedures.targets import (
     session_name_of,
     table_of,
 )
+from icebergds.statements.taken_over import own_catalog
 
 _FORMATS = ("parquet", "orc", "avro")
 _NO_FILE_LIST = "N/A"
@@ -44,7 +45,7 @@ def migrate(call: Call) -> Rows:
     if len(parts) > 1 and parts[0] in (call.catalog, SESSION_CATALOG):
         parts = parts[1:]
     if len(parts) == 1:
-        parts = (call.scope.spark.catalog.currentDatabase(), *parts)
+        parts = (own_catalog(call.scope.spark).currentDatabase(), *parts)
     done = migrate_table(
         call.scope.spark,
         quote_name((SESSION_CATALOG, *parts)),

@@ -8,6 +8,7 @@ from icebergds.expr.names import quote_name, split_name
 from icebergds.statements.commands.procedures.signature import Call
 from icebergds.statements.names.scope import CatalogName
 from icebergds.statements.names.tables import NamedTable, find_table_to_write
+from icebergds.statements.taken_over import own_catalog
 
 SESSION_CATALOG = "spark_catalog"
 """Spark's own catalog."""
@@ -67,7 +68,7 @@ def session_name_of(call: Call, parameter: str) -> str:
     if parts[0].lower() == SESSION_CATALOG:
         parts = parts[1:]
     if len(parts) == 1:
-        parts = (call.scope.spark.catalog.currentDatabase(), *parts)
+        parts = (own_catalog(call.scope.spark).currentDatabase(), *parts)
     return quote_name((SESSION_CATALOG, *parts))
 
 

@@ -1,0 +1,1 @@
+"""Deletes rows for good, and finds files that still hold them."""

@@ -1,0 +1,287 @@
+"""Finds the files of all snapshots that hold rows which match a condition, deleted or not."""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+from icebergds.catalog.loaded_table import LoadedTable
+from icebergds.commit.operations import TableState
+from icebergds.display import block, counted, html_table
+from icebergds.errors import IcebergError, InvalidFilterError
+from icebergds.expr.bind import bind, field_ids
+from icebergds.expr.nodes import TRUE, Expr, relaxed
+from icebergds.formats.manifests.manifest_list import read_snapshot_manifests
+from icebergds.formats.manifests.reader import read_manifest_columns
+from icebergds.operations.maintenance.runner import Runner, TaskAttempt
+from icebergds.operations.maintenance.unused_files.orphan_files import OrphanFiles
+from icebergds.operations.maintenance.unused_files.orphan_options import parse_orphan_options
+from icebergds.operations.maintenance.unused_files.remove_orphan_files import find_orphan_files
+from icebergds.operations.read.options import ReadOptions, split_options
+from icebergds.operations.read.snapshot_read import make_read_plan
+from icebergds.scan.plan.delete_index import AppliedDeletes
+from icebergds.scan.plan.files import PlannedFile
+from icebergds.scan.plan.partition_filters import PartitionFilters
+from icebergds.scan.plan.prune import matching_entries
+from icebergds.scan.plan.task_groups import pack_files
+from icebergds.scan.read.files import read_scan_tasks
+from icebergds.scan.read_plan import ReadPlan
+from icebergds.scan.tasks import ScanTaskGroup
+from icebergds.spec.manifest import (
+    FileContent,
+    ManifestContent,
+    ManifestEntry,
+    ManifestFile,
+)
+from icebergds.spec.metadata import TableMetadata
+from icebergds.spec.reserved import FILE_PATH
+from icebergds.spec.schema import Schema
+from icebergds.spec.values.dates import now_ms
+
+_LOG = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class StoredFile:
+    """A data file or equality delete file that holds matching rows.
+
+    Attributes:
+        file_path: its location.
+        content: whether it is a data file or an equality delete file.
+        rows: how many of its rows match, deleted ones too; None for an equality delete file that
+            lacks a column of the condition, of which it is not known.
+        snapshot_ids: the snapshots that have the file, in the order of the metadata.
+        refs: the branches and tags whose snapshot has it, such as `branch 'main'`.
+    """
+
+    file_path: str
+    content: FileContent
+    rows: int | None
+    snapshot_ids: tuple[int, ...]
+    refs: tuple[str, ...]
+
+    def __str__(self) -> str:
+        kind = "data file" if self.content is FileContent.DATA else "equality delete file"
+        rows = "perhaps some rows" if self.rows is None else counted(self.rows, "row")
+        kept = ", ".join(self.refs) or counted(len(self.snapshot_ids), "snapshot")
+        return f"{kind} {self.file_path}: {rows}, kept by {kept}"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class StoredRows:
+    """The files of a table that hold rows which match a condition, deleted or not.
+
+    Attributes:
+        files: those of the table's snapshots, on branches, tagged or not.
+        unreferenced: the other files in the table's directory, which were not read: of writes that
+            failed or are under way, or that could not be deleted.
+        not_listed: why these are not known; empty if they are.
+    """
+
+    files: tuple[StoredFile, ...]
+    unreferenced: OrphanFiles
+    not_listed: str = ""
+
+    @property
+    def is_gone(self) -> bool:
+        """Whether no file holds such a row, as far as the table and its directory tell."""
+        unknown = self.unreferenced.orphan_files_count + self.unreferenced.undated_files_count
+        return not (self.files or unknown or self.not_listed)
+
+    def __repr__(self) -> str:
+        return block(f"StoredRows: {self._summary()}", list(map(str, self.files)), "file")
+
+    def _repr_html_(self) -> str:
+        rows = [
+            (f.file_path, f.content.name, str(f.rows), ", ".join(f.refs), len(f.snapshot_ids))
+            for f in self.files
+        ]
+        header = ("file_path", "content", "rows", "refs", "snapshots")
+        texts = [tuple(map(str, row)) for row in rows]
+        return html_table(f"Stored rows: {self._summary()}", header, texts, "file")
+
+    def _summary(self) -> str:
+        if self.is_gone:
+            return "no file of the table holds a matching row"
+        told = [f"{counted(len(self.files), 'file')} with matching rows"]
+        if number := self.unreferenced.orphan_files_count:
+            told.append(f"{counted(number, 'file')} that no snapshot refers to, not read")
+        if self.not_listed:
+            told.append(f"the directory was not listed: {self.not_listed}")
+        return "; ".join(told)
+
+
+def find_stored_rows(table: LoadedTable, options: ReadOptions, runner: Runner) -> StoredRows:
+    """Reads the data files and equality deletes of all snapshots that may hold matching rows.
+
+    No deletes are applied. Files are left out by their partitions and bounds, as in scans.
+
+    Args:
+        options: with the filter. It is bound to the newest schema that has its columns, so that
+            it may name columns that were dropped.
+
+    Raises:
+        InvalidFilterError: no schema of the table has the columns, or a value does not fit.
+        CorruptFileError, MissingFileError: metadata or a file is damaged or missing.
+    """
+    state = table.state
+    schema, condition = _bound(options.row_filter, state.metadata)
+    listed, snapshots_of = _manifests(state)
+    found: dict[str, _Held] = {}
+    for manifest in listed:
+        for entry in _entries(state, manifest, schema, condition):
+            held = found.setdefault(entry.data_file.file_path, _Held(entry, set()))
+            held.snapshot_ids.update(snapshots_of[manifest.manifest_path])
+    wanted = field_ids(condition)
+    readable = [held.entry for held in found.values() if _has_columns(held.entry, wanted)]
+    plan = replace(make_read_plan(options, state, schema, Schema((FILE_PATH,))))
+    rows = _count(plan, readable, state, options, runner)
+    unread = {held.path for held in found.values() if not _has_columns(held.entry, wanted)}
+    files = [
+        _stored(state.metadata, held, None if path in unread else rows[path])
+        for path, held in found.items()
+        if path in unread or rows[path]
+    ]
+    unreferenced, why = unreferenced_files(table)
+    return StoredRows(tuple(files), unreferenced, why)
+
+
+def unreferenced_files(table: LoadedTable) -> tuple[OrphanFiles, str]:
+    """The files in the table's directory that no snapshot refers to, and why they are not known.
+
+    However young: those of writes under way are among them.
+    """
+    options = parse_orphan_options(
+        older_than=None,
+        location=None,
+        dry_run=True,
+        max_concurrent_deletes=None,
+        file_list=None,
+        equal_schemes=None,
+        equal_authorities=None,
+        prefix_mismatch_mode="error",
+        options={"other-tables": "keep"},
+    )
+    try:
+        return find_orphan_files(table, replace(options, older_than_ms=now_ms() + 1)), ""
+    except IcebergError as error:
+        _LOG.info("table %s: its directory is not listed: %s", table.name, error)
+        return OrphanFiles(dry_run=True), str(error)
+
+
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """A file that may hold rows, and the snapshots that have it."""
+
+    entry: ManifestEntry
+    snapshot_ids: set[int]
+
+    @property
+    def path(self) -> str:
+        return self.entry.data_file.file_path
+
+
+def _bound(condition: Expr, metadata: TableMetadata) -> tuple[Schema, Expr]:
+    newest = metadata.schema()
+    try:
+        return newest, bind(condition, newest, case_sensitive=False)
+    except InvalidFilterError:
+        for schema in reversed(metadata.schemas):
+            try:
+                return schema, bind(condition, schema, case_sensitive=False)
+            except InvalidFilterError:
+                continue
+        raise
+
+
+def _manifests(state: TableState) -> tuple[list[ManifestFile], dict[str, list[int]]]:
+    """The manifests of all snapshots, each once, and the snapshots that have them."""
+    manifests: dict[str, ManifestFile] = {}
+    snapshots_of: dict[str, list[int]] = {}
+    for snapshot in state.metadata.snapshots:
+        for manifest in read_snapshot_manifests(state.io, snapshot):
+            manifests.setdefault(manifest.manifest_path, manifest)
+            snapshots_of.setdefault(manifest.manifest_path, []).append(snapshot.snapshot_id)
+    return list(manifests.values()), snapshots_of
+
+
+def _entries(
+    state: TableState, manifest: ManifestFile, schema: Schema, condition: Expr
+) -> Iterator[ManifestEntry]:
+    """The live files of a manifest that may hold matching rows; no position deletes."""
+    metadata = state.metadata
+    filters = PartitionFilters(metadata.specs_by_id, schema, condition)
+    is_data = manifest.content is ManifestContent.DATA
+    if is_data and not filters.might_match(manifest):
+        return
+    condition = relaxed(condition)
+    columns = read_manifest_columns(
+        state.io,
+        manifest,
+        metadata.specs_by_id,
+        schema,
+        history=metadata.schema_history,
+        stats_ids=field_ids(condition),
+    )
+    # The keys of equality deletes may be of other partitions than their file is said to be of.
+    in_partitions = filters.of(manifest) if is_data else TRUE
+    of_rows = condition if is_data else TRUE
+    for entry in matching_entries(columns, in_partitions, of_rows):
+        if entry.data_file.content is not FileContent.POSITION_DELETES:
+            yield entry
+
+
+def _has_columns(entry: ManifestEntry, wanted: frozenset[int]) -> bool:
+    """Whether a file has the columns of a condition; data files that lack one have nulls."""
+    file = entry.data_file
+    return file.content is FileContent.DATA or wanted <= set(file.equality_ids)
+
+
+def _count(
+    plan: ReadPlan,
+    entries: Iterable[ManifestEntry],
+    state: TableState,
+    options: ReadOptions,
+    runner: Runner,
+) -> Counter[str]:
+    """How many rows of each file match."""
+    files = [PlannedFile(entry, AppliedDeletes()) for entry in entries]
+    splits = split_options(options, state.metadata.properties)
+    groups = list(pack_files(files, state.metadata, plan.table_schema, splits))
+    rows = Counter[str]()
+    for found in runner.run(_Counting(plan), groups):
+        rows.update(found)
+    return rows
+
+
+@dataclass(frozen=True, slots=True)
+class _Counting:
+    """Counts the matching rows of each file of a task."""
+
+    plan: ReadPlan
+
+    def __call__(self, group: ScanTaskGroup, attempt: TaskAttempt) -> dict[str, int]:
+        rows = Counter[str]()
+        for batch in read_scan_tasks(self.plan, group):
+            # All rows of a batch are of one file.
+            rows[batch.column(0)[0].as_py()] += batch.num_rows
+        return dict(rows)
+
+
+def _stored(metadata: TableMetadata, held: _Held, rows: int | None) -> StoredFile:
+    file = held.entry.data_file
+    refs = (
+        f"{ref.ref_type} {name!r}"
+        for name, ref in metadata.refs.items()
+        if ref.snapshot_id in held.snapshot_ids
+    )
+    ids = (each.snapshot_id for each in metadata.snapshots)
+    return StoredFile(
+        file.file_path,
+        file.content,
+        rows,
+        tuple(each for each in ids if each in held.snapshot_ids),
+        tuple(refs),
+    )
