@@ -1,10 +1,17 @@
-"""Shortens data file paths to tokens, for scans that return the file of each row."""
+"""Shortens data file paths to tokens: for scans that return the file of each row, and for names.
+
+The name of a file that icebergds writes, and that every reader of its format reads, ends in a token
+of its path. So whoever plans a scan knows the file without opening it, whichever manifest lists it;
+a copy in another directory is a file like those of others.
+"""
 
 from __future__ import annotations
 
 from base64 import urlsafe_b64encode
 
 import mmh3
+
+_MARK_DIGITS = 12
 
 
 def file_token(path: str) -> str:
@@ -15,3 +22,25 @@ def file_token(path: str) -> str:
     """
     digest: bytes = mmh3.hash_bytes(path)
     return urlsafe_b64encode(digest[:9]).decode()
+
+
+def marked_path(path: str) -> str:
+    """The path of a new file that every reader of its format will read.
+
+    Args:
+        path: as in manifests, with the extension.
+    """
+    stem, dot, extension = path.rpartition(".")
+    return f"{stem}-{_mark(stem, extension)}{dot}{extension}"
+
+
+def is_marked(path: str) -> bool:
+    """Whether `marked_path` returned the path, of a file as it is at this place."""
+    stem, _, extension = path.rpartition(".")
+    rest, _, mark = stem.rpartition("-")
+    return len(mark) == _MARK_DIGITS and mark == _mark(rest, extension)
+
+
+def _mark(stem: str, extension: str) -> str:
+    digest: bytes = mmh3.hash_bytes(f"{stem}.{extension}")
+    return digest.hex()[:_MARK_DIGITS]

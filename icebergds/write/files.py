@@ -9,11 +9,13 @@ from typing import Any
 
 from icebergds.errors import StorageError
 from icebergds.formats.data_file.write_properties import (
+    PLAIN_PARQUET_CODECS,
     OrcProperties,
     ParquetProperties,
     WriteProperties,
 )
 from icebergds.formats.data_writer import DataFileWriter, open_data_writer
+from icebergds.formats.file_tokens import marked_path
 from icebergds.io.fileio import FileIO
 from icebergds.io.locations import undeleted_level
 from icebergds.spec.manifest import DataFile, FileContent, FileFormat
@@ -53,10 +55,18 @@ class TaskAttempt:
         content: FileContent,
         spec: PartitionSpec = _UNPARTITIONED,
         partition: tuple[Any, ...] = (),
+        *,
+        is_plain: bool = False,
     ) -> str:
-        """The location of a new file, which is written next."""
+        """The location of a new file, which is written next.
+
+        Args:
+            is_plain: whether every reader of the format reads the file.
+        """
         name = self._names.name(len(self._started), file_format, content)
         location = self._locations.location(name, spec, self._table_schema, partition)
+        if is_plain:
+            location = marked_path(location)
         self._started.append(location)
         return location
 
@@ -132,9 +142,15 @@ class TaskFiles:
     def open(self, partition: tuple[Any, ...], memory: int) -> DataFileWriter:
         """Opens a file in a partition, which buffers at most `memory` bytes of rows."""
         kind = self._kind
+        is_plain = (
+            kind.file_format is FileFormat.PARQUET
+            and kind.properties.parquet_for(kind.content).codec in PLAIN_PARQUET_CODECS
+        )
         writer = open_data_writer(
             self._attempt.io,
-            self._attempt.new_location(kind.file_format, kind.content, kind.spec, partition),
+            self._attempt.new_location(
+                kind.file_format, kind.content, kind.spec, partition, is_plain=is_plain
+            ),
             kind.file_format,
             kind.schema,
             _limited(kind.properties, memory),

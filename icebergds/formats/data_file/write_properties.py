@@ -35,6 +35,8 @@ PARQUET_CODECS = {
     "none": "NONE",
 }
 """pyarrow's names of the codecs of `write.parquet.compression-codec`."""
+PLAIN_PARQUET_CODECS = PARQUET_CODECS.keys() - {"brotli"}
+"""Those that every reader of Parquet has; Spark and Java have no Brotli."""
 ORC_CODECS = {
     "zlib": "zlib",
     "gzip": "zlib",

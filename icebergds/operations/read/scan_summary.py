@@ -110,7 +110,7 @@ def summarize(
         obstacle: what keeps Spark's own reader from all files of this scan alone.
     """
     rule = native_rule_of(scan) if obstacle is None else None
-    reasons: list[str | None] = [] if rule is None else list(rule.obstacles(scan.files))
+    reasons: list[str | None] = [] if rule is None else rule.obstacles(scan.files)
     others = Counter(reason for reason in reasons if reason is not None)
     ours = scan.files
     if native_scans and not options.pushdown and rule is not None:

@@ -5,7 +5,7 @@ Only files that it certainly reads correctly are selected; `scan.read.files` rea
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -15,10 +15,11 @@ from icebergds.formats.wrong_counts import WrongCounts
 from icebergds.scan.plan.files import PlannedFile
 from icebergds.scan.plan.lacked_columns import LackedColumns, PartitionColumns
 from icebergds.scan.plan.native_columns import NATIVE_PREFIX, is_native_column
-from icebergds.scan.plan.native_keys import NO_KEYS, KeyColumns
+from icebergds.scan.plan.native_forms import FormRule
+from icebergds.scan.plan.native_keys import NO_KEYS, KeyColumns, entries_of
 from icebergds.scan.plan.plain_paths import is_plain_path
 from icebergds.scan.read_plan import ReadPlan
-from icebergds.spec.manifest import FileFormat
+from icebergds.spec.manifest import FileFormat, ManifestEntry
 from icebergds.spec.partition import PartitionSpec
 from icebergds.spec.reserved import FILE_PATH, POS
 from icebergds.spec.schema import Schema
@@ -52,6 +53,7 @@ class NativeRule:
     _partitions: dict[int, PartitionColumns]
     _leaves_deletes: bool
     _needs_footers: bool
+    _forms: FormRule
 
     def split(self, files: Sequence[PlannedFile]) -> tuple[list[PlannedFile], list[PlannedFile]]:
         """The files for Spark's reader, and the others."""
@@ -61,8 +63,44 @@ class NativeRule:
             (native if obstacle is None else others).append(file)
         return native, others
 
-    def obstacles(self, files: Sequence[PlannedFile]) -> Iterator[str | None]:
-        """Why Spark's reader may not read each file; None if it may."""
+    def obstacles(self, files: Sequence[PlannedFile]) -> list[str | None]:
+        """Why Spark's reader may not read each file; None if it may.
+
+        Of files that icebergds did not write, footers are read.
+        """
+        found = list(self._obstacles_in_metadata(files))
+        possible = [at for at, why in enumerate(found) if why is None]
+        unreadable = self._unreadable_deletes([files[at] for at in possible])
+        entries = [files[at].entry for at in possible]
+        of_forms = self._forms.obstacles(entries, self.columns.fields)
+        for at, why in zip(possible, of_forms, strict=True):
+            deletes = files[at].deletes.equality_deletes
+            if (
+                why is None
+                and unreadable
+                and any(entry.data_file.file_path in unreadable for entry in deletes)
+            ):
+                why = "equality deletes"
+            found[at] = why
+        return found
+
+    def _unreadable_deletes(self, files: Sequence[PlannedFile]) -> set[str]:
+        """The paths of equality deletes whose keys Spark reads otherwise than icebergds."""
+        by_ids: dict[tuple[int, ...], list[ManifestEntry]] = defaultdict(list)
+        for entry in entries_of(files):
+            by_ids[entry.data_file.equality_ids].append(entry)
+        return {
+            entry.data_file.file_path
+            for ids, entries in by_ids.items()
+            for entry, why in zip(
+                entries,
+                self._forms.obstacles(entries, [self.keys.fields[each] for each in ids]),
+                strict=True,
+            )
+            if why is not None
+        }
+
+    def _obstacles_in_metadata(self, files: Sequence[PlannedFile]) -> Iterator[str | None]:
         paths = [self._resolve(file.entry.data_file.file_path) for file in files]
         times = Counter(paths)
         too_many = _have_many_deletes(files)
@@ -137,6 +175,7 @@ def native_rule(
         plan.wrong_counts is not WrongCounts.FAIL
         or any(name.lower() == "_metadata" for name in names),
         plan.name_mapping is not None,
+        FormRule.of(plan),
     )
 
 

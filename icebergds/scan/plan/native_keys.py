@@ -52,7 +52,7 @@ class KeyColumns:
         Args:
             history: all schemas, newest first.
         """
-        ids = {i for entry in _distinct(files) for i in entry.data_file.equality_ids}
+        ids = {i for entry in entries_of(files) for i in entry.data_file.equality_ids}
         if not ids or plan.name_mapping is not None:
             return NO_KEYS
         read = {column.field_id for column in plan.columns.fields}
@@ -110,7 +110,7 @@ class KeyScopes:
     """Tells of the files of a scan to which of them the same equality deletes apply."""
 
     def __init__(self, files: Iterable[PlannedFile]) -> None:
-        self._numbers = sorted({entry.data_sequence_number for entry in _distinct(files)})
+        self._numbers = sorted({entry.data_sequence_number for entry in entries_of(files)})
 
     def of(self, file: PlannedFile, *, is_global: Callable[[DataFile], bool]) -> KeyScope | None:
         """The scope of a file; None if no equality deletes apply to it.
@@ -128,11 +128,12 @@ class KeyScopes:
 
 def deletes_of(files: Iterable[PlannedFile]) -> list[DataFile]:
     """All equality deletes of files, each once."""
-    found = {entry.data_file.file_path: entry.data_file for entry in _distinct(files)}
+    found = {entry.data_file.file_path: entry.data_file for entry in entries_of(files)}
     return list(found.values())
 
 
-def _distinct(files: Iterable[PlannedFile]) -> Iterable[ManifestEntry]:
+def entries_of(files: Iterable[PlannedFile]) -> Iterable[ManifestEntry]:
+    """All equality deletes of files, each once for a data sequence number."""
     # Many files share one tuple of deletes.
     tuples = {id(found): found for found in (file.deletes.equality_deletes for file in files)}
     found = (entry for deletes in tuples.values() for entry in deletes)
