@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 from hypothesis import strategies as st
 
+from icebergds.formats.avro.container import parse_header
 from icebergds.formats.manifests.avro_schemas import avro_name, decimal_size, manifest_schema
 from icebergds.formats.manifests.reader import ColumnStats, EntryColumns
 from icebergds.spec.manifest import (
@@ -191,6 +192,25 @@ def container(
             plain = deflate.compress(plain) + deflate.flush()
         out += varint(len(records)) + varint(len(plain)) + plain + SYNC
     return out
+
+
+def with_wrong_defaults(data: bytes) -> bytes:
+    """An Avro file whose header gives each field a default that is not of its type."""
+    metadata, sync, at = parse_header(data, "the file")
+    schema = json.loads(metadata["avro.schema"], object_hook=_with_wrong_default)
+    metadata["avro.schema"] = json.dumps(schema).encode()
+    out = b"Obj\x01" + varint(len(metadata))
+    for key, value in metadata.items():
+        out += encode("string", key) + varint(len(value)) + value
+    return out + b"\x00" + sync + data[at:]
+
+
+def _with_wrong_default(node: dict[str, Any]) -> dict[str, Any]:
+    is_field = "name" in node and "type" in node and node["type"] not in ("record", "fixed", "enum")
+    if not is_field:
+        return node
+    is_optional = isinstance(node["type"], list)
+    return {**node, "default": {"no": "such value"} if is_optional else None}
 
 
 def store(path: Path, data: bytes, **attributes: Any) -> ManifestFile:

@@ -19,6 +19,7 @@ import pytest
 from corpus import corpus_dir
 from effort import examples
 from hypothesis import given, strategies as st
+from manifest_cases import with_wrong_defaults
 
 from icebergds.errors import (
     CorruptFileError,
@@ -643,3 +644,15 @@ def test_bytes_of_another_file_are_not_quoted(tmp_path):
         read_rows(str(other), Schema((optional(1, "id", LONG),)))
     assert "root" not in str(raised.value).replace(str(other), "")
     assert "root" not in str(of_rows.value).replace(str(other), "")
+
+
+def test_defaults_in_the_header_mean_nothing(tmp_path):
+    point = record("r2", field("x", "long", 3), field("y", ["null", "int"], 4))
+    schema = record("table", field("a", "long", 1), field("b", ["null", point], 2))
+    rows = [{"a": 1, "b": {"x": 2, "y": None}}, {"a": 3, "b": None}]
+    location = write_avro(tmp_path / "f.avro", schema, rows)
+    changed = tmp_path / "other.avro"
+    changed.write_bytes(with_wrong_defaults(Path(location).read_bytes()))
+    struct = StructType((required(3, "x", LONG), optional(4, "y", INT)))
+    wanted = Schema((required(1, "a", LONG), optional(2, "b", struct)))
+    assert read_rows(str(changed), wanted) == read_rows(location, wanted)

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyiceberg.manifest as pyiceberg_manifest
 import pytest
 from corpus import corpus_dir
-from manifest_cases import container, encode, like_java, store
+from manifest_cases import container, encode, like_java, store, with_wrong_defaults
 from pyiceberg.io.pyarrow import PyArrowFileIO
 
 from icebergds.errors import (
@@ -90,6 +90,12 @@ def test_version_1_lists_have_no_sequence_numbers_and_may_lack_counts(tmp_path: 
 
 def test_an_empty_list_has_no_manifests(tmp_path: Path) -> None:
     assert read_manifest_list(IO, listed(tmp_path, [], 2)) == ()
+
+
+def test_defaults_in_the_header_mean_nothing(tmp_path: Path) -> None:
+    location = Path(listed(tmp_path, [DATA, DELETES], 3))
+    location.write_bytes(with_wrong_defaults(location.read_bytes()))
+    assert read_manifest_list(IO, str(location)) == (DATA, DELETES)
 
 
 def as_record(manifest: ManifestFile) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from manifest_cases import (
     partitioned,
     renamed,
     store,
+    with_wrong_defaults,
 )
 from pyiceberg.avro.file import AvroFile
 from pyiceberg.io.pyarrow import PyArrowFileIO
@@ -322,3 +323,15 @@ def test_codecs_read_back(tmp_path: Path, codec: str) -> None:
     data = write_manifest(entries, UNPARTITIONED, NOTHING, format_version=2, codec=codec)
     manifest = store(tmp_path / "m.avro", data, sequence_number=7, added_snapshot_id=1)
     assert read_manifest(IO, manifest) == entries
+
+
+@pytest.mark.parametrize("entries", [1, 300])
+def test_defaults_in_the_header_mean_nothing(tmp_path: Path, entries: int) -> None:
+    manifest = manifest_of(tmp_path, [like_java(number) for number in range(entries)])
+    wanted = read_manifest(IO, manifest)
+    file = Path(manifest.manifest_path)
+    changed = store(tmp_path / "other.avro", with_wrong_defaults(file.read_bytes()))
+    changed = replace(
+        manifest, manifest_path=changed.manifest_path, manifest_length=changed.manifest_length
+    )
+    assert read_manifest(IO, changed) == wanted

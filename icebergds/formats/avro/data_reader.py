@@ -7,7 +7,6 @@ precede a block, so the blocks before a range are walked over.
 from __future__ import annotations
 
 import io
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -19,6 +18,7 @@ from icebergds.errors import CorruptFileError
 from icebergds.formats.avro.blocks import AvroBlock, AvroBlocks
 from icebergds.formats.avro.data_types import expanded_schema, record_columns, records_to_arrow
 from icebergds.formats.avro.records import DECODING_ERRORS, record_schema
+from icebergds.formats.avro.schema import writer_schema
 from icebergds.formats.data_file.file_schema import FileColumn, restrict, to_schema, with_ids
 from icebergds.formats.data_file.projection import needed_leaves, plan_projection
 from icebergds.formats.data_file.read_request import PositionedBatch, ReadRequest
@@ -155,7 +155,7 @@ def _schemas(blocks: AvroBlocks, location: str) -> tuple[Any, Any, tuple[FileCol
     """The schemas that decoding needs, and the columns of the file."""
     text = blocks.metadata["avro.schema"].decode("utf-8", "replace")
     try:
-        record = expanded_schema(json.loads(text))
+        record = expanded_schema(writer_schema(text))
         return record_schema(text), record, record_columns(record)
     except _SCHEMA_ERRORS as error:
         raise CorruptFileError(f"{location}: {error}") from error

@@ -81,9 +81,17 @@ def without_null(node: AvroNode) -> AvroNode:
     return node
 
 
+def writer_schema(text: str) -> Any:
+    """The schema as JSON without defaults, which mean nothing to readers of the writer's values.
+
+    Some writers give required fields a null or another default that Avro does not allow.
+    """
+    return _without(json.loads(text), frozenset({"default"}))
+
+
 def physical_schema(text: str) -> Any:
-    """The schema as JSON without logical types, so that decoders return stored values."""
-    return _strip(json.loads(text))
+    """`writer_schema` without logical types, so that decoders return stored values."""
+    return _without(json.loads(text), frozenset({"default", "logicalType"}))
 
 
 def decimal_size(precision: int) -> int:
@@ -164,11 +172,11 @@ def _full_name(name: str, namespace: str) -> str:
     return name if "." in name or not namespace else f"{namespace}.{name}"
 
 
-def _strip(obj: Any) -> Any:
+def _without(obj: Any, attributes: frozenset[str]) -> Any:
     match obj:
         case list():
-            return [_strip(item) for item in obj]
+            return [_without(item, attributes) for item in obj]
         case dict():
-            return {key: _strip(value) for key, value in obj.items() if key != "logicalType"}
+            return {k: _without(v, attributes) for k, v in obj.items() if k not in attributes}
         case _:
             return obj
