@@ -102,6 +102,7 @@ class MaintenanceReport:
             self.purge_deleted
             and not (self.dry_run or self.failed or self.skipped or self.kept)
             and not self.after.deletes.count
+            and self.after.is_healthy
             and others is not None
             and not others.orphan_files_count + others.undated_files_count
         )
@@ -136,8 +137,8 @@ class MaintenanceReport:
         elif count := others.orphan_files_count + others.undated_files_count:
             files = f"{counted(count, 'file')} that no snapshot refers to"
             found.append((f"{files} may hold deleted rows", "see the report's unreferenced"))
-        if self.failed or self.skipped:
-            found.append(("not all steps were done", "see the steps"))
+        if self.failed or self.skipped or not self.after.is_healthy:
+            found.append(("not all steps were done", "see the steps, and purge again"))
         return found
 
     def raise_failures(self) -> None:

@@ -3,12 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from commit.interleaving import InterleavedOperations
 from stored_bytes import files_with
 
-from icebergds import InvalidFilterError, InvalidOptionError, Table, ValidationError, load_table
+from icebergds import (
+    InvalidFilterError,
+    InvalidOptionError,
+    MaintenancePolicy,
+    Table,
+    ValidationError,
+    load_table,
+)
+from icebergds.catalog.address import TableAddress
+from icebergds.catalog.loaded_table import load_for_write
+from icebergds.operations.maintenance.maintain import MaintenanceRequest, maintain
+from icebergds.operations.maintenance.rewrite.options import RewriteOptions
+from icebergds.operations.maintenance.runner import LocalRunner
+from icebergds.operations.write.options import WriteOptions
 from icebergds.spec.manifest import FileContent
 from icebergds.spec.updates.table_updates import SetProperties
 from icebergds.testing.delta_tables import BY_DATA, DeltaTable
@@ -179,6 +194,27 @@ def test_a_budget_leaves_the_rest_and_says_so(tmp_path: Path) -> None:
     report = api(table).maintain(purge_deleted=True, max_bytes=1)
     assert not report.is_purged
     assert "branch 'main' has 1 delete file" in str(report)
+
+
+def test_what_others_delete_meanwhile_goes_too_or_is_named(tmp_path: Path) -> None:
+    table = secret_table(tmp_path)
+    by_position(table)
+    target = load_for_write(TableAddress(table.table.metadata.location))
+    others = [lambda at=at: table.append((100 + at, SECRET)) for at in range(3)]
+    others += [lambda: by_position(table), lambda: api(table).delete("id = 20")]
+    operations = InterleavedOperations(target.operations, others)
+    request = MaintenanceRequest(
+        MaintenancePolicy(purge_deleted=True),
+        WriteOptions.of(target.address),
+        RewriteOptions.of({"delete-file-threshold": "1"}, target.metadata.properties),
+        LocalRunner(),
+    )
+    report, _ = maintain(replace(target, operations=operations), request)
+    assert not report.failed
+    assert report.is_purged == (held_by(tmp_path) == set())
+    assert table.rows() == [(6, "a"), (8, "b")]
+    assert api(table).maintain(purge_deleted=True).is_purged
+    assert held_by(tmp_path) == set()
 
 
 def test_files_that_no_snapshot_refers_to_are_named_however_young(tmp_path: Path) -> None:

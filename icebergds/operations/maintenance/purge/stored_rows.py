@@ -66,10 +66,10 @@ class StoredFile:
     refs: tuple[str, ...]
 
     def __str__(self) -> str:
-        kind = "data file" if self.content is FileContent.DATA else "equality delete file"
+        kind = "data file" if self.content is FileContent.DATA else "file of equality deletes"
         rows = "perhaps some rows" if self.rows is None else counted(self.rows, "row")
         kept = ", ".join(self.refs) or counted(len(self.snapshot_ids), "snapshot")
-        return f"{kind} {self.file_path}: {rows}, kept by {kept}"
+        return f"{rows} in a {kind} of {kept}: {self.file_path}"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
