@@ -12,6 +12,7 @@ from base64 import urlsafe_b64encode
 import mmh3
 
 _MARK_DIGITS = 12
+_DELETES = "-deletes"
 
 
 def file_token(path: str) -> str:
@@ -30,17 +31,24 @@ def marked_path(path: str) -> str:
     Args:
         path: as in manifests, with the extension.
     """
-    stem, dot, extension = path.rpartition(".")
-    return f"{stem}-{_mark(stem, extension)}{dot}{extension}"
+    stem, end = _parted(path)
+    return f"{stem}-{_mark(stem, end)}{end}"
 
 
 def is_marked(path: str) -> bool:
     """Whether `marked_path` returned the path, of a file as it is at this place."""
-    stem, _, extension = path.rpartition(".")
+    stem, end = _parted(path)
     rest, _, mark = stem.rpartition("-")
-    return len(mark) == _MARK_DIGITS and mark == _mark(rest, extension)
+    return len(mark) == _MARK_DIGITS and mark == _mark(rest, end)
 
 
-def _mark(stem: str, extension: str) -> str:
-    digest: bytes = mmh3.hash_bytes(f"{stem}.{extension}")
+def _parted(path: str) -> tuple[str, str]:
+    """A path without its end, and the end, by which readers tell what a file is."""
+    stem, dot, extension = path.rpartition(".")
+    shorter = stem.removesuffix(_DELETES)
+    return shorter, f"{stem[len(shorter) :]}{dot}{extension}"
+
+
+def _mark(stem: str, end: str) -> str:
+    digest: bytes = mmh3.hash_bytes(stem + end)
     return digest.hex()[:_MARK_DIGITS]

@@ -37,6 +37,7 @@ from icebergds.spark.file_addresses import (
     storage_obstacle,
 )
 from icebergds.spark.native_deletes import listed_sizes, without_deleted
+from icebergds.spark.native_failures import know_native_files
 from icebergds.spark.parquet_relation import (
     READ_OPTIONS,
     V1_SOURCES,
@@ -120,6 +121,7 @@ def native_frame(
     schema = stored.struct([*fields, *_beside(stored, fields, others)])
     paths = [file.file_path for file in files]
     addresses = [address_of(plan.io, path) for path in paths]
+    know_native_files(addresses)
     options = hadoop_options(plan.io, paths)
     rows = None
     if not is_connect(spark):

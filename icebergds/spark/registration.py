@@ -18,6 +18,7 @@ from icebergds.catalog.config import (
 from icebergds.spark.datasource import IcebergDataSource
 from icebergds.spark.frames.readers import READER, take_over_reader
 from icebergds.spark.native import NATIVE_SCANS
+from icebergds.spark.native_failures import tell_of_native_scans
 from icebergds.spark.quick_batches import FAST_WRITES, MAX_BYTES_PER_BATCH, UNBOUNDED
 from icebergds.spark.session import active_session, is_connect
 from icebergds.spark.session_tables import guard_session_tables
@@ -54,6 +55,7 @@ def register(
     take_over_writer(spark)
     take_over_table_writer(spark)
     take_over_streams(spark)
+    tell_of_native_scans()
     spark.conf.set(FAST_WRITES, "false" if fast_writes is False else "true")
     if fast_writes:
         spark.conf.set(MAX_BYTES_PER_BATCH, UNBOUNDED)

@@ -387,7 +387,7 @@ def test_procedures_and_functions_are_called(seen: Seen) -> None:
     called = seen["procedures"]
     assert called["moved"] == [[True]]
     assert called["ancestors"] == [["snapshot_id", "timestamp"], 1]
-    assert (called["upserted"], called["changes"], called["procedures"]) == (1, 3, 26)
+    assert (called["upserted"], called["changes"], called["procedures"]) == (1, 3, 27)
     assert called["computed"] == ["1969-12-31", "12", "-10"]
     assert "is of type decimal(2,1), expected BIGINT" in called["type"]
     assert "did you mean calls.system.ancestors_of" in called["unknown"]

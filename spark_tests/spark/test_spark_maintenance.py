@@ -8,6 +8,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import Row, SparkSession
+from stored_bytes import files_with
 
 from icebergds import Schema, Table, load_catalog
 from icebergds.errors import CorruptFileError
@@ -137,3 +138,38 @@ def test_columns_are_sketched_by_tasks(spark: SparkSession, tmp_path: Path) -> N
     file = table.compute_table_stats()
     assert file is not None
     assert [blob.properties["ndv"] for blob in file.blob_metadata] == ["450", "2"]
+
+
+@pytest.mark.parametrize("kind", ["copy-on-write", "merge-on-read", "upsert", "update", "merge"])
+def test_changed_rows_go_for_good(spark: SparkSession, tmp_path: Path, kind: str) -> None:
+    lake = load_catalog("lake", warehouse=str(tmp_path))
+    lake.create_namespace("db")
+    mode = "copy-on-write" if kind == "copy-on-write" else "merge-on-read"
+    properties = {
+        "format-version": "3",
+        "write.parquet.compression-codec": "uncompressed",
+        "write.delete.mode": mode,
+        "write.update.mode": mode,
+        "write.merge.mode": mode,
+    }
+    table = lake.create_table("db.t", "id bigint, name string", properties=properties)
+    old, new = "(1, 'a'), (7, 'erase-me-1234')", "(7, 'b')"
+    table.append(spark.sql(f"SELECT * FROM VALUES {old} AS t(id, name)").coalesce(1))
+    changes = spark.sql(f"SELECT * FROM VALUES {new} AS t(id, name)")
+    match kind:
+        case "upsert":
+            table.upsert(changes, ["id"])
+        case "update":
+            table.update({"name": "'b'"}, "id = 7")
+        case "merge":
+            merge = table.merge(changes, "target.id = source.id")
+            merge.when_matched_update_all().execute()
+        case _:
+            table.delete("id = 7")
+    before = table.scan().to_df(spark).orderBy("id").collect()
+    found = table.find_stored_rows("name = 'erase-me-1234'", spark=spark)
+    assert 1 in [file.rows for file in found.files]
+    assert table.maintain(purge_deleted=True, spark=spark).is_purged
+    assert table.find_stored_rows("name = 'erase-me-1234'", spark=spark).is_gone
+    assert files_with(tmp_path, "erase-me-1234") == set()
+    assert table.scan().to_df(spark).orderBy("id").collect() == before

@@ -6,6 +6,7 @@ They are read by icebergds, whoever asks.
 from __future__ import annotations
 
 import datetime as dt
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from decimal import Decimal
@@ -13,16 +14,17 @@ from itertools import count, product
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from effort import some
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from spark_reads import session_conf
 
-from icebergds import Table, load_catalog, load_table
+from icebergds import Table, load_catalog, load_table, register
 from icebergds.formats.file_tokens import is_marked
+from icebergds.scan.plan import native_forms
 from icebergds.spec.manifest import DataFile
 from icebergds.spec.schema import Schema
 from icebergds.spec.types import (
@@ -310,6 +312,7 @@ def test_files_of_our_own_are_known_by_their_names(
 
 
 def test_a_file_by_duckdb_with_new_encodings(front: SparkSession, tmp_path: Path) -> None:
+    duckdb = pytest.importorskip("duckdb")
     builder = TableBuilder(tmp_path / "t", Schema((_ID, NestedField(2, "x", DOUBLE))))
     file = builder.data_file([(1, 1.0)])
     duckdb.sql(
@@ -323,3 +326,47 @@ def test_a_file_by_duckdb_with_new_encodings(front: SparkSession, tmp_path: Path
     assert reason == "BYTE_STREAM_SPLIT, which Spark does not read everywhere"
     assert table.scan(columns=["id"]).plan_summary(front).native_files == 1
     assert table.scan().to_df(front).where("x is not null").count() == 5000
+
+
+def _commits(location: Path, brotli: list[list[bool]]) -> Table:
+    """A table of small files, whose codecs are given for each commit."""
+    builder = TableBuilder(location, Schema((_ID,)))
+    for number, commit in enumerate(brotli):
+        schema = pa.schema([with_id("id", pa.int32(), 1)])
+        rows = pa.table([pa.array([number], pa.int32())], schema=schema)
+        files = [builder.data_file([(1,)]) for _ in commit]
+        codecs = ["brotli" if is_brotli else "zstd" for is_brotli in commit]
+        builder.commit(
+            *(_rewritten(file, rows, compression=c) for file, c in zip(files, codecs, strict=True))
+        )
+    return load_table(str(location))
+
+
+def test_some_footers_of_a_commit_stand_for_its_files(
+    front: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(native_forms, "_MOST_FOOTERS", 8)
+    table = _commits(tmp_path / "t", [[False] * 10, [True] * 10])
+    assert table.scan().plan_summary(front).native_files == 10
+    df = table.scan().to_df(front)
+    assert (df.count(), df.where("id = 1").count()) == (20, 10)
+
+
+def test_an_error_of_a_file_whose_footer_was_not_read_says_what_reads_it(
+    front: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(native_forms, "_MOST_FOOTERS", 2)
+    table = _commits(tmp_path / "t", [[False, True, False]])
+    df = table.scan().to_df(front)
+    told = "icebergds.register(spark, native_scans=False)"
+    for action in (
+        df.collect,
+        df.toArrow,
+        front.read.format("icebergpy").load(str(table.location())).collect,
+    ):
+        with pytest.raises(PySparkException, match=re.escape(told)):
+            action()
+    with pytest.raises(PySparkException, match=re.escape(told)):
+        table.delete("id > 0 or id * 2 = 0", spark=front)
+    register(front, native_scans=False)
+    assert table.scan().to_df(front).count() == 3

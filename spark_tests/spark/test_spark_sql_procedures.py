@@ -407,6 +407,22 @@ def test_maintenance_says_what_it_would_do(lake: SparkSession, table: Table) -> 
     assert _ids(table) == list(range(8))
 
 
+def test_deleted_rows_go_for_good(lake: SparkSession, table: Table) -> None:
+    lake.sql("ALTER TABLE lake.db.t CREATE TAG before")
+    lake.sql("DELETE FROM lake.db.t WHERE id = 1")
+    ((path, content, count, _, refs, note),) = _call(lake, "find_stored_rows('db.t', 'id = 1')")
+    assert (content, count, refs, note) == ("data", 1, ["tag 'before'"], "")
+    kept = _call(lake, "maintain('db.t', purge_deleted => true)")[-1]
+    assert kept[:2] == ("purge_deleted", "kept")
+    assert "remove_tag('before')" in kept[4]
+    assert os.path.exists(path)
+    lake.sql("ALTER TABLE lake.db.t DROP TAG before")
+    purged = _call(lake, "maintain('db.t', purge_deleted => true)")[-1]
+    assert purged[:2] == ("purge_deleted", "purged")
+    assert _call(lake, "find_stored_rows('db.t', 'id = 1')") == []
+    assert not os.path.exists(path)
+
+
 def test_results_have_the_columns_and_nullability_of_java(lake: SparkSession, table: Table) -> None:
     schema = lake.sql("CALL lake.system.set_current_snapshot('db.t', ref => 'main')").schema
     assert [(field.name, field.dataType.simpleString(), field.nullable) for field in schema] == [
@@ -490,7 +506,7 @@ def test_procedures_are_listed_and_described(lake: SparkSession) -> None:
     listed = lake.sql("SHOW PROCEDURES IN lake.system")
     assert listed.columns == ["catalog", "namespace", "schema", "procedure_name"]
     assert ("lake", ["system"], "system", "fast_forward") in listed.collect()
-    assert lake.sql("SHOW PROCEDURES FROM lake").count() == listed.count() == 26
+    assert lake.sql("SHOW PROCEDURES FROM lake").count() == listed.count() == 27
     assert lake.sql("SHOW PROCEDURES IN lake.db").collect() == []
     described = lake.sql("DESC PROCEDURE lake.system.ancestors_of").collect()
     assert [line for (line,) in described] == [

@@ -17,6 +17,7 @@ from effort import examples
 from hypothesis import given, strategies as st
 
 from icebergds.errors import InvalidDataError
+from icebergds.formats.file_tokens import marked_path
 from icebergds.spec.manifest import FileFormat
 from icebergds.spec.schema import Schema
 from icebergds.spec.transforms import IdentityTransform, TruncateTransform
@@ -46,7 +47,8 @@ def test_rows_of_an_unpartitioned_table_become_one_file(tmp_path: Path) -> None:
     plan = plan_of(tmp_path, SCHEMA)
     (file,) = write(plan, keyed([1, 2]), keyed([3], 2), partition_id=4)
     assert [row["k"] for row in rows_of([file])] == [1, 2, 3]
-    assert file.file_path == f"{tmp_path}/data/00004-0-{OPERATION}-00000.parquet"
+    path = f"{tmp_path}/data/00004-0-{OPERATION}-00000.parquet"
+    assert file.file_path == marked_path(path)
     assert (file.spec_id, file.partition, file.record_count) == (0, (), 3)
     assert file.file_size_in_bytes == os.path.getsize(file.file_path)
 

@@ -102,6 +102,7 @@ class MaintenanceReport:
             self.purge_deleted
             and not (self.dry_run or self.failed or self.skipped or self.kept)
             and not self.after.deletes.count
+            and self.after.is_healthy
             and others is not None
             and not others.orphan_files_count + others.undated_files_count
         )
@@ -120,6 +121,25 @@ class MaintenanceReport:
     def skipped(self) -> tuple[MaintenanceStep, ...]:
         """The steps that the budget or the table did not allow, or that were not safe to begin."""
         return self._of(StepState.SKIPPED)
+
+    def left(self) -> list[tuple[str, str]]:
+        """What may hold deleted rows still, and what to do about it; or that nothing does."""
+        if self.is_purged:
+            return [("no file holds deleted rows, as far as the table and its directory tell", "")]
+        found = []
+        if count := self.after.deletes.count:
+            has = f"branch {self.branch!r} has {counted(count, 'delete file')}"
+            found.append((f"{has}: deleted rows are in its files", "purge it again"))
+        found += [(str(each), each.advice) for each in self.kept]
+        others = self.unreferenced
+        if others is None:
+            found.append(("it is not known which files no snapshot refers to", ""))
+        elif count := others.orphan_files_count + others.undated_files_count:
+            files = f"{counted(count, 'file')} that no snapshot refers to"
+            found.append((f"{files} may hold deleted rows", "see the report's unreferenced"))
+        if self.failed or self.skipped or not self.after.is_healthy:
+            found.append(("not all steps were done", "see the steps, and purge again"))
+        return found
 
     def raise_failures(self) -> None:
         """Raises MaintenanceError if a step failed."""
@@ -162,7 +182,7 @@ def _lines(report: MaintenanceReport) -> Iterator[tuple[str, list[str]]]:
     if not report.dry_run:
         yield "after", [_figures(report.after)]
     if report.purge_deleted:
-        yield "purge", list(_purge(report))
+        yield "purge", [f"{what}; {todo}" if todo else what for what, todo in report.left()]
 
 
 def _step(step: MaintenanceStep) -> Iterator[str]:
@@ -186,26 +206,6 @@ def _counts(result: Any) -> str:
     numbers = [(name, n) for name, n in found if isinstance(n, int) and not isinstance(n, bool)]
     shown = [f"{name.replace('_', ' ')} {number:,}" for name, number in numbers if number]
     return ", ".join(shown) or "nothing was left to do"
-
-
-def _purge(report: MaintenanceReport) -> Iterator[str]:
-    """What may hold deleted rows still."""
-    if report.is_purged:
-        yield "no file holds deleted rows, as far as the table and its directory tell"
-        return
-    branch = printable(report.branch, 20)
-    if count := report.after.deletes.count:
-        yield f"branch {branch} has {counted(count, 'delete file')}: deleted rows are in its files"
-    for each in report.kept:
-        yield f"{each}; to let them go: {each.advice}"
-    others = report.unreferenced
-    if others is None:
-        yield "it is not known which files no snapshot refers to"
-    elif count := others.orphan_files_count + others.undated_files_count:
-        yield (
-            f"{counted(count, 'file')} in the table's directory that no snapshot refers to may "
-            "hold some: see the report's unreferenced, and table.remove_orphan_files()"
-        )
 
 
 def _figures(health: TableHealth) -> str:

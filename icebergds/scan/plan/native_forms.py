@@ -139,7 +139,7 @@ class FormRule:
             return None
 
 
-_UNREAD = f"Spark cannot read other ones of these, and only {_MOST_FOOTERS} footers are read"
+_UNREAD = "a footer that was not read, and Spark cannot read others"
 
 
 def form_obstacle(

@@ -2,14 +2,28 @@
 
 from __future__ import annotations
 
-import io
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
-import fastavro
 import pytest
+from commit.interleaving import InterleavedOperations
+from stored_bytes import files_with
 
-from icebergds import InvalidFilterError, InvalidOptionError, Table, ValidationError, load_table
+from icebergds import (
+    InvalidFilterError,
+    InvalidOptionError,
+    MaintenancePolicy,
+    Table,
+    ValidationError,
+    load_table,
+)
+from icebergds.catalog.address import TableAddress
+from icebergds.catalog.loaded_table import load_for_write
+from icebergds.operations.maintenance.maintain import MaintenanceRequest, maintain
+from icebergds.operations.maintenance.rewrite.options import RewriteOptions
+from icebergds.operations.maintenance.runner import LocalRunner
+from icebergds.operations.write.options import WriteOptions
 from icebergds.spec.manifest import FileContent
 from icebergds.spec.updates.table_updates import SetProperties
 from icebergds.testing.delta_tables import BY_DATA, DeltaTable
@@ -51,23 +65,7 @@ def api(table: DeltaTable) -> Table:
 
 
 def held_by(location: Path) -> set[str]:
-    """The kinds of the files below a folder that hold the secret, Avro files decompressed."""
-    return {
-        "metadata" if path.suffix == ".json" else path.suffix
-        for path in location.rglob("*")
-        if path.is_file() and SECRET.encode() in _bytes(path)
-    }
-
-
-def _bytes(path: Path) -> bytes:
-    data = path.read_bytes()
-    return b"".join(_texts(data)) if path.suffix == ".avro" else data
-
-
-def _texts(data: bytes) -> Iterator[bytes]:
-    yield data
-    for record in fastavro.reader(io.BytesIO(data)):
-        yield repr(record).encode()
+    return files_with(location, SECRET)
 
 
 @pytest.mark.parametrize(
@@ -195,7 +193,28 @@ def test_a_budget_leaves_the_rest_and_says_so(tmp_path: Path) -> None:
     by_position(table)
     report = api(table).maintain(purge_deleted=True, max_bytes=1)
     assert not report.is_purged
-    assert "branch main has 1 delete file" in str(report)
+    assert "branch 'main' has 1 delete file" in str(report)
+
+
+def test_what_others_delete_meanwhile_goes_too_or_is_named(tmp_path: Path) -> None:
+    table = secret_table(tmp_path)
+    by_position(table)
+    target = load_for_write(TableAddress(table.table.metadata.location))
+    others = [lambda at=at: table.append((100 + at, SECRET)) for at in range(3)]
+    others += [lambda: by_position(table), lambda: api(table).delete("id = 20")]
+    operations = InterleavedOperations(target.operations, others)
+    request = MaintenanceRequest(
+        MaintenancePolicy(purge_deleted=True),
+        WriteOptions.of(target.address),
+        RewriteOptions.of({"delete-file-threshold": "1"}, target.metadata.properties),
+        LocalRunner(),
+    )
+    report, _ = maintain(replace(target, operations=operations), request)
+    assert not report.failed
+    assert report.is_purged == (held_by(tmp_path) == set())
+    assert table.rows() == [(6, "a"), (8, "b")]
+    assert api(table).maintain(purge_deleted=True).is_purged
+    assert held_by(tmp_path) == set()
 
 
 def test_files_that_no_snapshot_refers_to_are_named_however_young(tmp_path: Path) -> None:
@@ -250,6 +269,28 @@ def test_rows_are_found_by_columns_that_were_dropped(tmp_path: Path) -> None:
     assert file.rows == 1
     with pytest.raises(InvalidFilterError, match="nope"):
         api(table).find_stored_rows("nope = 1")
+
+
+def test_a_column_that_was_added_again_is_another_one(tmp_path: Path) -> None:
+    table = secret_table(tmp_path)
+    for _ in range(2):
+        with api(table).update_schema() as update:
+            update.delete_column("data")
+        with api(table).update_schema() as update:
+            update.add_column("data", "string")
+    (file,) = api(table).find_stored_rows(f"data = '{SECRET}'").files
+    assert file.rows == 1
+
+
+def test_files_beside_the_directory_are_named(tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    properties = {**_PLAIN, "write.data.path": str(elsewhere)}
+    table = DeltaTable(tmp_path / "t", version=2, properties=properties)
+    table.append((7, SECRET))
+    assert api(table).find_stored_rows("id = 8").is_gone
+    (elsewhere / "stray.parquet").write_bytes(b"")
+    found = api(table).find_stored_rows("id = 8").unreferenced.orphan_file_locations
+    assert [Path(path).name for path in found] == ["stray.parquet"]
 
 
 def test_bounds_and_partitions_spare_reading_files(tmp_path: Path) -> None:

@@ -78,7 +78,7 @@ def _deletes(health: TableHealth) -> Iterator[str]:
     if deletes.deleted_rows:
         yield (
             f"{counted(deletes.deleted_rows, 'row')} deleted by position, "
-            f"{deletes.deleted_share:.1%} of all"
+            f"{deletes.deleted_share:.1%} of all, which are in the data files still"
         )
     if deletes.data_files_with_keys:
         keys, files = deletes.equality_keys, deletes.data_files_with_keys

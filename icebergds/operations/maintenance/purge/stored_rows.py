@@ -13,16 +13,19 @@ from icebergds.display import block, counted, html_table
 from icebergds.errors import IcebergError, InvalidFilterError
 from icebergds.expr.bind import bind, field_ids
 from icebergds.expr.nodes import TRUE, Expr, relaxed
-from icebergds.formats.manifests.manifest_list import read_snapshot_manifests
 from icebergds.formats.manifests.reader import read_manifest_columns
+from icebergds.formats.wrong_counts import WrongCounts
 from icebergds.operations.maintenance.runner import Runner, TaskAttempt
 from icebergds.operations.maintenance.unused_files.orphan_files import OrphanFiles
 from icebergds.operations.maintenance.unused_files.orphan_options import parse_orphan_options
-from icebergds.operations.maintenance.unused_files.remove_orphan_files import find_orphan_files
+from icebergds.operations.maintenance.unused_files.remove_orphan_files import (
+    find_orphan_files,
+    own_directories,
+)
 from icebergds.operations.read.options import ReadOptions, split_options
 from icebergds.operations.read.snapshot_read import make_read_plan
 from icebergds.scan.plan.delete_index import AppliedDeletes
-from icebergds.scan.plan.files import PlannedFile
+from icebergds.scan.plan.files import PlannedFile, all_manifests
 from icebergds.scan.plan.partition_filters import PartitionFilters
 from icebergds.scan.plan.prune import matching_entries
 from icebergds.scan.plan.task_groups import pack_files
@@ -63,10 +66,10 @@ class StoredFile:
     refs: tuple[str, ...]
 
     def __str__(self) -> str:
-        kind = "data file" if self.content is FileContent.DATA else "equality delete file"
+        kind = "data file" if self.content is FileContent.DATA else "file of equality deletes"
         rows = "perhaps some rows" if self.rows is None else counted(self.rows, "row")
         kept = ", ".join(self.refs) or counted(len(self.snapshot_ids), "snapshot")
-        return f"{kind} {self.file_path}: {rows}, kept by {kept}"
+        return f"{rows} in a {kind} of {kept}: {self.file_path}"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -119,37 +122,37 @@ def find_stored_rows(table: LoadedTable, options: ReadOptions, runner: Runner) -
     No deletes are applied. Files are left out by their partitions and bounds, as in scans.
 
     Args:
-        options: with the filter. It is bound to the newest schema that has its columns, so that
-            it may name columns that were dropped.
+        options: with the filter, which may name columns that were dropped. If columns of different
+            schemas had the same names, all of them are searched.
 
     Raises:
         InvalidFilterError: no schema of the table has the columns, or a value does not fit.
         CorruptFileError, MissingFileError: metadata or a file is damaged or missing.
     """
     state = table.state
-    schema, condition = _bound(options.row_filter, state.metadata)
     listed, snapshots_of = _manifests(state)
-    found: dict[str, _Held] = {}
-    for manifest in listed:
-        for entry in _entries(state, manifest, schema, condition):
-            held = found.setdefault(entry.data_file.file_path, _Held(entry, set()))
-            held.snapshot_ids.update(snapshots_of[manifest.manifest_path])
-    wanted = field_ids(condition)
-    readable = [held.entry for held in found.values() if _has_columns(held.entry, wanted)]
-    plan = replace(make_read_plan(options, state, schema, Schema((FILE_PATH,))))
-    rows = _count(plan, readable, state, options, runner)
-    unread = {held.path for held in found.values() if not _has_columns(held.entry, wanted)}
-    files = [
-        _stored(state.metadata, held, None if path in unread else rows[path])
-        for path, held in found.items()
-        if path in unread or rows[path]
-    ]
+    files: dict[str, StoredFile] = {}
+    for schema, condition in _bound(options.row_filter, state.metadata):
+        held: dict[str, _Held] = {}
+        for manifest in listed:
+            for entry in _entries(state, manifest, schema, condition):
+                one = held.setdefault(entry.data_file.file_path, _Held(entry, set()))
+                one.snapshot_ids.update(snapshots_of[manifest.manifest_path])
+        plan = make_read_plan(options, state, schema, Schema((FILE_PATH,)))
+        wanted = field_ids(condition)
+        unread = {path for path, one in held.items() if not _has_columns(one.entry, wanted)}
+        readable = (one.entry for path, one in held.items() if path not in unread)
+        rows = _count(plan, readable, state, options, runner)
+        for path, one in held.items():
+            if path in unread or rows[path]:
+                number = None if path in unread else rows[path]
+                files.setdefault(path, _stored(state.metadata, one, number))
     unreferenced, why = unreferenced_files(table)
-    return StoredRows(tuple(files), unreferenced, why)
+    return StoredRows(tuple(files.values()), unreferenced, why)
 
 
 def unreferenced_files(table: LoadedTable) -> tuple[OrphanFiles, str]:
-    """The files in the table's directory that no snapshot refers to, and why they are not known.
+    """The files in the table's directories that no snapshot refers to; why they are not known.
 
     However young: those of writes under way are among them.
     """
@@ -164,8 +167,20 @@ def unreferenced_files(table: LoadedTable) -> tuple[OrphanFiles, str]:
         prefix_mismatch_mode="error",
         options={"other-tables": "keep"},
     )
+    options = replace(options, older_than_ms=now_ms() + 1)
     try:
-        return find_orphan_files(table, replace(options, older_than_ms=now_ms() + 1)), ""
+        found = [
+            find_orphan_files(table, replace(options, location=location))
+            for location in own_directories(table.metadata)
+        ]
+        return OrphanFiles(
+            tuple(path for one in found for path in one.orphan_file_locations),
+            sum(one.orphan_files_count for one in found),
+            sum(one.orphan_bytes_count for one in found),
+            undated_files_count=sum(one.undated_files_count for one in found),
+            examined_files_count=sum(one.examined_files_count for one in found),
+            dry_run=True,
+        ), ""
     except IcebergError as error:
         _LOG.info("table %s: its directory is not listed: %s", table.name, error)
         return OrphanFiles(dry_run=True), str(error)
@@ -183,17 +198,24 @@ class _Held:
         return self.entry.data_file.file_path
 
 
-def _bound(condition: Expr, metadata: TableMetadata) -> tuple[Schema, Expr]:
-    newest = metadata.schema()
-    try:
-        return newest, bind(condition, newest, case_sensitive=False)
-    except InvalidFilterError:
-        for schema in reversed(metadata.schemas):
-            try:
-                return schema, bind(condition, schema, case_sensitive=False)
-            except InvalidFilterError:
-                continue
-        raise
+def _bound(condition: Expr, metadata: TableMetadata) -> list[tuple[Schema, Expr]]:
+    """The condition on each set of columns that its names have ever meant, the current ones first.
+
+    Raises:
+        InvalidFilterError: it fits no schema; the error is that of the current one.
+    """
+    found: dict[frozenset[int], tuple[Schema, Expr]] = {}
+    first: InvalidFilterError | None = None
+    for schema in (metadata.schema(), *reversed(metadata.schemas)):
+        try:
+            bound = bind(condition, schema, case_sensitive=False)
+        except InvalidFilterError as error:
+            first = first or error
+        else:
+            found.setdefault(field_ids(bound), (schema, bound))
+    if not found and first is not None:
+        raise first
+    return list(found.values())
 
 
 def _manifests(state: TableState) -> tuple[list[ManifestFile], dict[str, list[int]]]:
@@ -201,7 +223,7 @@ def _manifests(state: TableState) -> tuple[list[ManifestFile], dict[str, list[in
     manifests: dict[str, ManifestFile] = {}
     snapshots_of: dict[str, list[int]] = {}
     for snapshot in state.metadata.snapshots:
-        for manifest in read_snapshot_manifests(state.io, snapshot):
+        for manifest in all_manifests(state.io, snapshot, WrongCounts.FAIL)[0]:
             manifests.setdefault(manifest.manifest_path, manifest)
             snapshots_of.setdefault(manifest.manifest_path, []).append(snapshot.snapshot_id)
     return list(manifests.values()), snapshots_of
@@ -229,7 +251,9 @@ def _entries(
     in_partitions = filters.of(manifest) if is_data else TRUE
     of_rows = condition if is_data else TRUE
     for entry in matching_entries(columns, in_partitions, of_rows):
-        if entry.data_file.content is not FileContent.POSITION_DELETES:
+        file = entry.data_file
+        # Files without rows may not exist: some writers list them and never create them.
+        if file.content is not FileContent.POSITION_DELETES and file.record_count != 0:
             yield entry
 
 

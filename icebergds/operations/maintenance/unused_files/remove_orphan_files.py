@@ -184,6 +184,18 @@ def _find(table: LoadedTable, options: OrphanOptions) -> _Found:
     return _Found(orphans.filter(pc.invert(is_undated)), io, undated, candidates.examined)
 
 
+def own_directories(metadata: TableMetadata) -> list[str | None]:
+    """The directories that a table's files are in, none of them in another; None for its location.
+
+    As they are named: two names of one directory are two.
+    """
+    roots: list[str] = []
+    for location in sorted(_own_locations(metadata)):
+        if not any(location.startswith(root.rstrip("/") + "/") for root in roots):
+            roots.append(location)
+    return [None if root == metadata.location else root for root in roots]
+
+
 def _own_locations(metadata: TableMetadata) -> list[str]:
     named = (metadata.properties.get(name) for name in _PATHS)
     return list(dict.fromkeys([metadata.location, *(path for path in named if path)]))

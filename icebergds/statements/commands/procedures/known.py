@@ -314,6 +314,7 @@ _OWN = (
             optional("rewrite_manifests", _FLAG),
             optional("expire_snapshots", _FLAG),
             optional("remove_orphan_files", _FLAG),
+            optional("purge_deleted", _FLAG),
             _BRANCH,
         ),
         "action STRING NOT NULL, state STRING NOT NULL, reason STRING NOT NULL, "
@@ -321,6 +322,14 @@ _OWN = (
         "seconds DOUBLE NOT NULL",
         own.maintain,
         "Does what health advises, best first, within a budget of bytes and time",
+    ),
+    Procedure(
+        "find_stored_rows",
+        (_TABLE, required("where")),
+        "file_path STRING, content STRING NOT NULL, rows_count BIGINT, "
+        "snapshot_ids ARRAY<BIGINT> NOT NULL, refs ARRAY<STRING> NOT NULL, note STRING NOT NULL",
+        own.find_stored_rows,
+        "Finds the files of all snapshots that hold matching rows, deleted or not",
     ),
     Procedure(
         "health",

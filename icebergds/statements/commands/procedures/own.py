@@ -10,7 +10,7 @@ from icebergds.expr.names import in_backticks
 from icebergds.io.storage_options import storage_properties_of
 from icebergds.operations.maintenance.policy import MaintenancePolicy
 from icebergds.statements.commands.procedures.signature import Call, Rows
-from icebergds.statements.commands.procedures.targets import branch_of
+from icebergds.statements.commands.procedures.targets import branch_of, table_of
 from icebergds.statements.commands.procedures.where import where_of
 from icebergds.statements.queries.query import run_query
 from icebergds.statements.spark_sql import Arguments
@@ -89,7 +89,7 @@ def maintain(call: Call) -> Rows:
         spark=call.scope.spark,
         **policy,
     )
-    return [
+    steps = [
         (
             step.action,
             step.state.value,
@@ -101,6 +101,32 @@ def maintain(call: Call) -> Rows:
         )
         for step in report.steps
     ]
+    if not report.purge_deleted:
+        return steps
+    state = "purged" if report.is_purged else "kept"
+    left = [("purge_deleted", state, reason, "", note, 0, 0.0) for reason, note in report.left()]
+    return [*steps, *left]
+
+
+def find_stored_rows(call: Call) -> Rows:
+    found = table_of(call).find_stored_rows(call["where"], spark=call.scope.spark)
+    rows: list[tuple[Any, ...]] = [
+        (
+            file.file_path,
+            file.content.name.lower(),
+            file.rows,
+            list(file.snapshot_ids),
+            list(file.refs),
+            "",
+        )
+        for file in found.files
+    ]
+    unread = "no snapshot refers to it; it was not read"
+    unreferenced = found.unreferenced.orphan_file_locations
+    rows += [(path, "unreferenced", None, [], [], unread) for path in unreferenced]
+    if found.not_listed:
+        rows.append((None, "unreferenced", None, [], [], f"not listed: {found.not_listed}"))
+    return rows
 
 
 def health(call: Call) -> Rows:

@@ -1,0 +1,69 @@
+"""Says which option reads the files of native scans that Spark's own Parquet reader cannot read.
+
+Planning reads some of the footers of large tables only, so Spark may be given such a file.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import OrderedDict
+from collections.abc import Iterable
+from functools import wraps
+from typing import Any
+from urllib.parse import unquote
+
+# Of files that do not exist icebergds cannot read more.
+_FAILURE = re.compile(r"\[FAILED_READ_FILE\.(?!FILE_NOT_EXIST)\w+\].*? file (\S+?)\.?\s")
+_SCHEME = re.compile(r"^[A-Za-z0-9+.-]+:/*")
+_MOST_DIRECTORIES = 1 << 14
+_IS_OURS = "_icebergds_tells_of_native_scans"
+_directories: OrderedDict[str, None] = OrderedDict()
+
+
+def know_native_files(addresses: Iterable[str]) -> None:
+    """Remembers where files are that Spark reads for this package."""
+    for directory in {_directory(address) for address in addresses}:
+        _directories[directory] = None
+        _directories.move_to_end(directory)
+    while len(_directories) > _MOST_DIRECTORIES:
+        _directories.popitem(last=False)
+
+
+def tell_of_native_scans() -> None:
+    """Makes classic PySpark add the option to its errors of reading such files."""
+    from pyspark.errors.exceptions import captured
+
+    module: Any = captured
+    convert = module.convert_exception
+    if getattr(convert, _IS_OURS, False):
+        return
+
+    @wraps(convert)
+    def converted(error: Any) -> Any:
+        found = convert(error)
+        text = getattr(found, "_desc", None)
+        hint = _hint(text) if isinstance(text, str) else None
+        if hint is None:
+            return found
+        # PySpark would raise one of Py4J in the place of one that it does not know.
+        return module.SparkRuntimeException(f"{text}\n{hint}", found._stackTrace)
+
+    setattr(converted, _IS_OURS, True)
+    module.convert_exception = converted
+
+
+def _hint(text: str) -> str | None:
+    failure = _FAILURE.search(f"{text} ")
+    if failure is None or _directory(failure[1]) not in _directories or _OPTION in text:
+        return None
+    return (
+        f"Spark's own Parquet reader cannot read this file; if icebergds can, {_OPTION} "
+        "has it read all files"
+    )
+
+
+_OPTION = "icebergds.register(spark, native_scans=False)"
+
+
+def _directory(address: str) -> str:
+    return _SCHEME.sub("/", unquote(address)).rpartition("/")[0]
