@@ -99,6 +99,8 @@ class FileIO:
             `..` segment must then be inside of it. If empty, such locations are not checked.
         vended: credentials that a catalog gave for the files of the table; by default those of the
             property `storage-credentials`.
+        rows_refused: why the rows of the table must not be read, if its catalog restricts that;
+            its files can be accessed all the same, which appends need.
 
     Raises:
         InvalidOptionError: an option among the properties is malformed.
@@ -109,6 +111,7 @@ class FileIO:
     working_directory: str = ""
     table_root: str = ""
     vended: VendedCredentials | None = field(default=None, compare=False)
+    rows_refused: str = field(default="", repr=False)
     _kept: KeptReads | None = field(default=None, init=False, repr=False, compare=False)
     _ahead: ReadAhead[pa.NativeFile] | None = field(
         default=None, init=False, repr=False, compare=False
@@ -136,6 +139,15 @@ class FileIO:
             return self.properties
         text = credentials_to_text(self.vended.current())
         return {**self.properties, STORAGE_CREDENTIALS: text}
+
+    def require_rows(self) -> None:
+        """Checks that the rows of the table, and metadata that tells of them, may be read.
+
+        Raises:
+            UnsupportedFeatureError: the table's catalog restricts that; names the restrictions.
+        """
+        if self.rows_refused:
+            raise UnsupportedFeatureError(self.rows_refused)
 
     @property
     def max_metadata_bytes(self) -> int | None:

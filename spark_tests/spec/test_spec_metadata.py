@@ -192,8 +192,24 @@ def test_what_version_1_lacks_is_named(name: str) -> None:
 
 
 def test_later_versions_are_refused_by_name() -> None:
-    with pytest.raises(UnsupportedFeatureError, match=rf"{SOURCE}: format version 4 is above 3"):
-        parse(V3, format_version=4)
+    with pytest.raises(UnsupportedFeatureError, match=rf"{SOURCE}: format version 5 is above 3"):
+        parse(V3, format_version=5)
+
+
+@pytest.mark.parametrize(
+    ("snapshot", "found"),
+    [
+        ({"manifest-list": "l"}, "'manifest-list', as Java Iceberg 1.12 .* read it with Java"),
+        ({"root-manifest": "r"}, "'root-manifest', .*proposed.* read it with the build that wrote"),
+        ({"root-manifest": "r", "manifest-list": "l"}, "'root-manifest'"),
+        (None, "no snapshot that would tell which of the layouts"),
+        ("x", "no snapshot that would tell which of the layouts"),
+    ],
+)
+def test_version_4_is_refused_with_its_layout_and_what_reads_it(snapshot: Any, found: str) -> None:
+    snapshots = [] if snapshot is None else [snapshot]
+    with pytest.raises(UnsupportedFeatureError, match=f"{SOURCE}: format version 4 is.*{found}"):
+        parse(V3, format_version=4, snapshots=snapshots)
 
 
 @pytest.mark.parametrize("version", [0, -1, "2", None, 2.0, True])

@@ -179,9 +179,7 @@ class RestTableOperations:
         session, path = self.session, self.session.routes.table(self.identifier)
         try:
             with reading_answer():
-                state = table_state(
-                    session, self.io, self.identifier, self.name, answer, base.io.vended
-                )
+                state = table_state(session, self.io, self.identifier, self.name, answer, base.io)
         except RestError as error:
             return self._looked_for(updates, base, error)
         if not has_snapshots(updates, state):

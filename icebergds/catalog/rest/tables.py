@@ -15,6 +15,7 @@ from icebergds.catalog.rest.failures import RestError, refusals
 from icebergds.catalog.rest.http import Answer
 from icebergds.catalog.rest.metrics import scan_reporter
 from icebergds.catalog.rest.options import ALL, REFS
+from icebergds.catalog.rest.read_restrictions import has_read_restrictions, read_refusal
 from icebergds.catalog.rest.scan_planning import scan_planner
 from icebergds.catalog.rest.session import RestSession
 from icebergds.catalog.rest.table_access import table_config
@@ -99,12 +100,13 @@ def table_state(
     identifier: Identifier,
     name: str,
     answer: Answer,
-    vended_before: VendedCredentials | None = None,
+    before: FileIO | None = None,
 ) -> TableState:
     """The state of a table in an answer, with a storage of the credentials that came with it.
 
     Args:
-        vended_before: the credentials of the table so far, if answers of this kind have none.
+        before: the storage of the table so far, whose credentials and restrictions hold if answers
+            of this kind have none.
 
     Raises:
         InvalidMetadataError: the answer is malformed.
@@ -118,8 +120,13 @@ def table_state(
     if vended:
         renew = _renewing(session, identifier, name, config.properties, io.properties)
         io = replace(io, vended=VendedCredentials(vended, renew, config.signer))
-    elif vended_before is not None:
-        io = replace(io, vended=vended_before)
+    elif before is not None:
+        io = replace(io, vended=before.vended)
+    if before is not None and not has_read_restrictions(answer.body):
+        refused = before.rows_refused
+    else:
+        refused = read_refusal(answer.body, metadata, name, where)
+    io = replace(io, rows_refused=refused)
     planner = scan_planner(session, identifier, name, string_map(answer.body, "config", where))
     reporter = scan_reporter(session, identifier, name)
     return TableState(name, location, metadata, io, planner, reporter)
@@ -241,8 +248,9 @@ def _usable(session: RestSession, path: str) -> tuple[str, TableState] | None:
 
 
 def _at(io: FileIO, seen: TableState) -> TableState:
-    """A state with the storage of a catalog object, and the credentials that came with it."""
-    return replace(seen, io=replace(io, vended=seen.io.vended))
+    """A state with the storage of a catalog object, and what came with it from the server."""
+    came = seen.io
+    return replace(seen, io=replace(io, vended=came.vended, rows_refused=came.rows_refused))
 
 
 def named(catalog: str, identifier: Identifier) -> str:

@@ -82,8 +82,10 @@ def rewrite_table_path(table: LoadedTable, request: RewritePathRequest) -> Rewri
             has no such version.
         MissingFileError: an older metadata file, a manifest or a delete file does not exist.
         CorruptFileError, StorageError: a file cannot be read or written.
-        UnsupportedFeatureError: the table is encrypted.
+        UnsupportedFeatureError: the table is encrypted, or its catalog restricts what may be read,
+            which nothing would in the copy.
     """
+    table.io.require_rows()
     check_branch(table.state, MAIN_BRANCH)
     paths = _paths(table, request)
     versions = _versions(table, request)

@@ -78,7 +78,12 @@ def plan_metadata_table(
         InvalidFilterError: the filter cannot be bound.
         InvalidOptionError: a column does not exist, or an option is not one of metadata tables.
         NoSuchSnapshotError: the snapshot, branch or tag does not exist.
+        UnsupportedFeatureError: the table's catalog restricts what may be read, and the metadata
+            table tells of rows.
     """
+    if kind.is_of_snapshot or kind.is_of_all_snapshots:
+        # Bounds, partitions and counts are of rows that nobody may see.
+        state.io.require_rows()
     _check(kind, state, options)
     if of_parts:
         table = partition_parts_schema(state.metadata)

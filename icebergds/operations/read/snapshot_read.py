@@ -102,9 +102,11 @@ def check_read(
 
     Raises:
         InvalidFilterError: the filter cannot be bound or used.
+        UnsupportedFeatureError: the table's catalog restricts what may be read.
 
     Other errors are those of `check_changes`.
     """
+    state.io.require_rows()
     bound_filter(options, schema)
     if options.changes is not None:
         check_changes(options.changes, state, snapshot, schema)
@@ -121,7 +123,9 @@ def make_read_plan(
 
     Raises:
         InvalidFilterError: the filter cannot be bound or used.
+        UnsupportedFeatureError: the table's catalog restricts what may be read.
     """
+    state.io.require_rows()
     return ReadPlan(
         io=state.io,
         columns=columns,

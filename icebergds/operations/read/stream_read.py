@@ -370,8 +370,10 @@ def load_stream(
         NoSuchTableError: the table does not exist.
         NoSuchSnapshotError: the branch does not exist.
         ValidationError: a column that the query reads was dropped or changed its type.
+        UnsupportedFeatureError: the table's catalog restricts what may be read.
     """
     state = address.load()
+    state.io.require_rows()
     _refuse_other_columns(state, plan)
     travel = TimeTravel(branch=options.time_travel.branch)
     head, _ = resolve_snapshot(state.metadata, travel, state.name)

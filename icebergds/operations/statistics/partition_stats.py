@@ -48,8 +48,10 @@ def compute_partition_stats(
         NoSuchSnapshotError: the snapshot does not exist, or was expired meanwhile.
         CorruptFileError, MissingFileError: a manifest is damaged or missing.
         CommitConflictError, CommitStateUnknownError: as for all commits.
+        UnsupportedFeatureError: the table's catalog restricts what may be read.
     """
     metadata = table.metadata
+    table.io.require_rows()
     if not partition_stats_type(metadata).fields:
         raise InvalidOptionError(
             f"table {table.name}: it is not partitioned, so it has no partition statistics; "

@@ -125,7 +125,8 @@ def prepare_write(
         NoSuchTableError: the table does not exist, and option `create` is not set.
         InvalidOptionError, InvalidFilterError: the options do not fit the write or the table.
         InvalidDataError: the rows do not fit the table.
-        UnsupportedFeatureError: the table has a feature that cannot be written.
+        UnsupportedFeatureError: the table has a feature that cannot be written, or its catalog
+            restricts what may be read, and a condition is to choose the rows.
         NoSuchNamespaceError: the namespace of the table to create does not exist.
     """
     if not overwrite and (options.overwrite_filter or options.overwrite_mode == "dynamic"):
@@ -144,6 +145,9 @@ def prepare_write(
         check_marked_rows(options, table, isolation)
     state, metadata = table.state, table.metadata
     row_filter = _overwrite_filter(options)
+    if overwrite and row_filter != TRUE:
+        # Which files match depends on their rows.
+        state.io.require_rows()
     # Raises errors in the filter before rows are written.
     bind(row_filter, metadata.schema(), case_sensitive=False)
     matching = plan_matching(

@@ -49,9 +49,10 @@ def prepare_key_change(
         InvalidOptionError: the options do not fit the table, or there is no key.
         InvalidDataError: the rows do not fit the table.
         UnsupportedFeatureError: the table's version does not support delete files, or the table
-            has a feature that cannot be written.
+            has a feature that cannot be written, or its catalog restricts what may be read.
     """
     state = table.state
+    state.io.require_rows()
     check_target_branch(state, options)
     require_delete_files(state, by_key=True)
     ordered = _order_column(change, incoming)

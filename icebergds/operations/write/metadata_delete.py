@@ -27,7 +27,9 @@ def is_metadata_delete(table: LoadedTable, row_filter: Expr, options: WriteOptio
     Raises:
         InvalidFilterError: the filter does not fit the table's schema.
         InvalidOptionError: the branch does not exist.
+        UnsupportedFeatureError: the table's catalog restricts what may be read.
     """
+    table.io.require_rows()
     check_target_branch(table.state, options)
     return can_delete_by_metadata(
         table.state, row_filter, branch=options.branch, case_sensitive=False

@@ -119,7 +119,8 @@ def plan_files(
         MissingFileError: a manifest list or manifest does not exist.
         CorruptFileError: a manifest list or manifest is damaged.
         InvalidMetadataError: a data file has two deletion vectors, or a spec is unknown.
-        UnsupportedFeatureError: the manifest list or manifests are encrypted.
+        UnsupportedFeatureError: the manifest list or manifests are encrypted, or the table's
+            catalog restricts what may be read.
     """
     return plan_files_counted(
         io,
@@ -342,7 +343,18 @@ def matching_manifests(
 def all_manifests(
     io: FileIO, snapshot: Snapshot, wrong_counts: WrongCounts
 ) -> tuple[tuple[ManifestFile, ...], WrongCounts]:
-    """The manifests of a snapshot, and how strictly to check them; errors as for `plan_files`."""
+    """The manifests of a snapshot whose rows are read or counted, and how strictly to check them.
+
+    Errors are those of `plan_files`.
+    """
+    io.require_rows()
+    return checked_manifests(io, snapshot, wrong_counts)
+
+
+def checked_manifests(
+    io: FileIO, snapshot: Snapshot, wrong_counts: WrongCounts
+) -> tuple[tuple[ManifestFile, ...], WrongCounts]:
+    """What `all_manifests` returns, for who only deletes files."""
     if snapshot.key_id is not None:
         raise UnsupportedFeatureError(
             f"snapshot {snapshot.snapshot_id}: its manifest list is encrypted; reading encrypted "

@@ -266,10 +266,36 @@ def _format_version(obj: Mapping[str, Any]) -> int:
     if version > MAX_FORMAT_VERSION:
         raise UnsupportedFeatureError(
             f"format version {version} is above {MAX_FORMAT_VERSION}, the highest one supported"
+            f"{_found_layout(obj, version)}"
         )
     if version < 1:
         raise InvalidMetadataError(f"'format-version' is {version}, expected 1 to 3")
     return version
+
+
+def _found_layout(obj: Mapping[str, Any], version: int) -> str:
+    """Which layout of version 4, which is not adopted yet, a table has, and what reads it."""
+    if version != 4:
+        return ""
+    listed = obj.get("snapshots")
+    snapshots = [each for each in listed if isinstance(each, dict)] if type(listed) is list else []
+    if any("root-manifest" in each for each in snapshots):
+        found = (
+            "its snapshots have 'root-manifest', as in the layout that is proposed for version 4; "
+            "read it with the build that wrote it, as no release of Java Iceberg up to 1.12 reads "
+            "root manifests"
+        )
+    elif any("manifest-list" in each for each in snapshots):
+        found = (
+            "its snapshots have 'manifest-list', as Java Iceberg 1.12 writes version 4: in the "
+            "layout of version 3, with manifests in Parquet; read it with Java Iceberg 1.12"
+        )
+    else:
+        found = "it has no snapshot that would tell which of the layouts of version 4 it is to have"
+    return (
+        f": {found}. Version 4 is not adopted yet: to share rows, copy them to a table of format "
+        f"version {MAX_FORMAT_VERSION} with the engine that reads this one"
+    )
 
 
 def _since_v2(obj: Mapping[str, Any], name: str, kind: type[T], version: int) -> T | None:

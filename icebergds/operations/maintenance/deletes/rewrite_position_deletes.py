@@ -102,6 +102,7 @@ def rewrite_position_deletes(
         InvalidOptionError, InvalidFilterError: an argument does not fit the table.
         ValidationError: other commits replaced the files of each plan; or, unless there are
             several commits, as for every commit.
+        UnsupportedFeatureError: the table's catalog restricts what may be read.
         IcebergError: a task failed; if there are several commits, each group did.
         CommitStateUnknownError: whether a commit succeeded is not known.
     """
@@ -168,6 +169,7 @@ def _pass(
     done: _Done,
 ) -> None:
     """Plans groups, rewrites and commits them."""
+    table.io.require_rows()
     metadata = table.metadata
     parsed = parse_position_delete_options(options, metadata)
     row_filter = choosing_filter(where, metadata.schema(), write.time_zone)

@@ -22,7 +22,7 @@ from icebergds.operations.maintenance.unused_files.reachable_files import (
     manifest_lists,
     statistics_files,
 )
-from icebergds.scan.plan.files import all_manifests
+from icebergds.scan.plan.files import checked_manifests
 from icebergds.spec.manifest import ManifestFile
 from icebergds.spec.metadata import TableMetadata
 from icebergds.spec.snapshot import Snapshot
@@ -92,7 +92,7 @@ def expired_files(
 
 def _kept_manifests(io: FileIO, snapshots: Iterable[Snapshot]) -> dict[str, ManifestFile]:
     def read(io: FileIO, snapshot: Snapshot) -> Sequence[ManifestFile]:
-        return all_manifests(io, snapshot, WrongCounts.FAIL)[0]
+        return checked_manifests(io, snapshot, WrongCounts.FAIL)[0]
 
     return listed_manifests(io, snapshots, read=read)
 

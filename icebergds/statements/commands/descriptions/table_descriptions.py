@@ -190,7 +190,8 @@ def _detail_rows(name: CatalogName, table: Table) -> Iterator[_Row]:
     properties = ",".join(f"{k}={v}" for k, v in table_properties(table.metadata).items())
     yield "Table Properties", f"[{properties}]", ""
     yield from _default_rows(table.schema())
-    yield "Statistics", statistics_text(table.metadata), None
+    if not table.io.rows_refused:
+        yield "Statistics", statistics_text(table.metadata), None
 
 
 def _default_rows(schema: Schema) -> Iterator[_Row]:
