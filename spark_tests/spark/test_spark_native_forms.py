@@ -319,10 +319,10 @@ def test_added_files_without_field_ids_are_looked_at_too(
     rows = {
         "id": pa.array([1, 2], pa.int32()),
         "x": pa.array([0.5, 1.5], pa.float16()),
-        "at": pa.array([1_000, 2_000], pa.timestamp("ns")),
+        "at": pa.array([1, 2], pa.timestamp("us")),
     }
     pq.write_table(pa.table(rows), tmp_path / "half.parquet")
-    whole = {**rows, "x": rows["x"].cast(pa.float32()), "at": rows["at"].cast(pa.timestamp("us"))}
+    whole = {**rows, "x": rows["x"].cast(pa.float32())}
     pq.write_table(pa.table(whole), tmp_path / "brotli.parquet", compression="brotli")
     pq.write_table(pa.table(whole), tmp_path / "plain.parquet")
     for name in ("half", "brotli", "plain"):
