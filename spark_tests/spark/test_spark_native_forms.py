@@ -384,7 +384,7 @@ def _commits(location: Path, brotli: list[list[bool]]) -> Table:
 def test_some_footers_of_a_commit_stand_for_its_files(
     front: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(native_forms, "_MOST_FOOTERS", 8)
+    monkeypatch.setattr(native_forms, "MOST_FOOTERS", 8)
     table = _commits(tmp_path / "t", [[False] * 10, [True] * 10])
     assert table.scan().plan_summary(front).native_files == 10
     df = table.scan().to_df(front)
@@ -394,7 +394,7 @@ def test_some_footers_of_a_commit_stand_for_its_files(
 def test_an_error_of_a_file_whose_footer_was_not_read_says_what_reads_it(
     front: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(native_forms, "_MOST_FOOTERS", 2)
+    monkeypatch.setattr(native_forms, "MOST_FOOTERS", 2)
     table = _commits(tmp_path / "t", [[False, True, False]])
     df = table.scan().to_df(front)
     told = "icebergds.register(spark, native_scans=False)"
