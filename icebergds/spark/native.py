@@ -125,7 +125,7 @@ def native_frame(
     options = hadoop_options(plan.io, paths)
     rows = None
     if not is_connect(spark):
-        if names is not None or file_has_ids(plan.io, paths[0]):
+        if names is not None or file_has_ids(plan.io, files[0]):
             if not options:
                 rows = parquet_by_id(spark, schema, addresses)
             elif sizes := _stored_sizes(plan.io, paths):

@@ -10,21 +10,15 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TypeAlias
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
 from icebergds.errors import IcebergError
 from icebergds.formats.arrow.types import to_arrow
 from icebergds.formats.data_file.file_schema import (
     ColumnKind,
     FileColumn,
-    columns_of,
     has_ids,
     with_ids,
 )
-from icebergds.formats.parquet.footer import read_footer
-from icebergds.formats.parquet.open import open_parquet
-from icebergds.io.failures import storage_failures
+from icebergds.formats.parquet.stored_form import stored_form
 from icebergds.io.fileio import FileIO
 from icebergds.io.near import readers_of
 from icebergds.scan.plan.native_columns import NATIVE_PREFIX
@@ -36,8 +30,6 @@ StoredNames: TypeAlias = tuple[tuple[int, str], ...]
 """Ids of columns, each with its name in a file; the file lacks the others."""
 
 _PLAIN_NAME = re.compile(r"[\x20-\x7e]+")
-_SPARK_VERSION = b"org.apache.spark.version"
-_LEGACY_TIMES = (b"org.apache.spark.legacyDateTime", b"org.apache.spark.legacyINT96")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,14 +39,14 @@ class FoundBy:
     names: StoredNames | None
 
 
-def file_has_ids(io: FileIO, location: str) -> bool:
+def file_has_ids(io: FileIO, file: DataFile) -> bool:
     """Whether any column of a file has a field id."""
-    return has_ids(columns_of(_read(io, location)[1]))
+    return has_ids(_columns(io, file))
 
 
 def is_named(io: FileIO, file: DataFile, fields: Sequence[NestedField]) -> bool:
     """Whether a file has columns under the names of the fields, and no others under these."""
-    columns = columns_of(_read(io, file.file_path)[1])
+    columns = _columns(io, file)
     ids = {field.field_id for field in fields}
     named = {field.name.lower(): field.field_id for field in fields}
     return all(
@@ -73,6 +65,8 @@ def found_by(
 ) -> list[FoundBy | None]:
     """How columns are found in each file of a table with a name mapping; reads all footers.
 
+    The files are such as `scan.plan.native_forms` allows.
+
     Args:
         fields: the columns that are read.
         by_id: columns of files with field ids are found by these, else by their names.
@@ -89,25 +83,20 @@ def _found_by(
     plan: ReadPlan, fields: Sequence[NestedField], by_id: bool, file: DataFile
 ) -> FoundBy | None:
     try:
-        footer, schema = _read(plan.io, file.file_path)
-    except (IcebergError, pa.ArrowException):
+        columns = _columns(plan.io, file)
+    except IcebergError:
         # Whoever reads the file says what is wrong.
         return None
-    columns = columns_of(schema)
     if by_id and has_ids(columns):
         return FoundBy(None)
-    names = _names(with_ids(columns, plan.table_schema, plan.name_mapping), footer, fields)
+    names = _names(with_ids(columns, plan.table_schema, plan.name_mapping), fields)
     return None if names is None else FoundBy(names)
 
 
-def _names(
-    columns: Sequence[FileColumn], footer: pq.FileMetaData, fields: Sequence[NestedField]
-) -> StoredNames | None:
+def _names(columns: Sequence[FileColumn], fields: Sequence[NestedField]) -> StoredNames | None:
     """The names of the columns for the fields; None if Spark may find or read others."""
     of_id: Mapping[int | None, int] = Counter(column.field_id for column in columns)
     of_name = Counter(column.name.lower() for column in columns)
-    if _is_of_old_spark(footer.metadata or {}):
-        return None
     if any(name.startswith(NATIVE_PREFIX) for name in of_name):
         return None
     wanted = {field.field_id: field for field in fields}
@@ -121,7 +110,7 @@ def _names(
             or of_name[column.name.lower()] > 1
             or not _PLAIN_NAME.fullmatch(column.name)
             or column.name.lower() == "_metadata"
-            or not _is_stored_alike(column, footer, field)
+            or not _is_stored_alike(column, field)
         ):
             return None
         found.append((field.field_id, column.name))
@@ -131,24 +120,10 @@ def _names(
     return tuple(sorted(found))
 
 
-def _is_stored_alike(column: FileColumn, footer: pq.FileMetaData, field: NestedField) -> bool:
+def _is_stored_alike(column: FileColumn, field: NestedField) -> bool:
     """Whether a column is stored as icebergds stores a field, so that nothing is converted."""
-    if column.kind is not ColumnKind.LEAF or column.arrow_type != to_arrow(field.field_type):
-        return False
-    physical: str = footer.schema.column(column.leaves.start).physical_type
-    return physical != "INT96"
+    return column.kind is ColumnKind.LEAF and column.arrow_type == to_arrow(field.field_type)
 
 
-def _is_of_old_spark(metadata: Mapping[bytes, bytes]) -> bool:
-    """Whether Spark takes dates and times of a file for those of the Julian calendar."""
-    if any(key in metadata for key in _LEGACY_TIMES):
-        return True
-    version = metadata.get(_SPARK_VERSION)
-    return version is not None and version < b"3"
-
-
-def _read(io: FileIO, location: str) -> tuple[pq.FileMetaData, pa.Schema]:
-    with storage_failures("reading", location), io.open(location) as handle:
-        footer = read_footer(handle, location)
-        with open_parquet(handle, footer) as file:
-            return footer, file.schema_arrow
+def _columns(io: FileIO, file: DataFile) -> tuple[FileColumn, ...]:
+    return stored_form(io, file.file_path, file.file_size_in_bytes).columns

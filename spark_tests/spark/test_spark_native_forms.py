@@ -311,6 +311,45 @@ def test_files_of_our_own_are_known_by_their_names(
     assert sorted(map(tuple, df.collect())) == [(1, "a"), (2, "b")]
 
 
+def test_added_files_without_field_ids_are_looked_at_too(
+    front: SparkSession, tmp_path: Path
+) -> None:
+    schema = Schema((_ID, NestedField(2, "x", FLOAT), NestedField(3, "at", TIMESTAMP)))
+    table = load_catalog("lake", warehouse=str(tmp_path)).create_table("db.t", schema)
+    rows = {
+        "id": pa.array([1, 2], pa.int32()),
+        "x": pa.array([0.5, 1.5], pa.float16()),
+        "at": pa.array([1, 2], pa.timestamp("us")),
+    }
+    pq.write_table(pa.table(rows), tmp_path / "half.parquet")
+    whole = {**rows, "x": rows["x"].cast(pa.float32())}
+    pq.write_table(pa.table(whole), tmp_path / "brotli.parquet", compression="brotli")
+    pq.write_table(pa.table(whole), tmp_path / "plain.parquet")
+    for name in ("half", "brotli", "plain"):
+        table.add_files(str(tmp_path / f"{name}.parquet"))
+    summary = table.scan().plan_summary(front)
+    assert summary.native_files == 1
+    assert sorted(summary.not_native) == [
+        "BROTLI, which Spark does not read everywhere",
+        "column x is stored as FIXED_LEN_BYTE_ARRAY Float16",
+    ]
+    df = table.scan().to_df(front)
+    assert sorted(row["id"] for row in df.where("x > 1").collect()) == [2, 2, 2]
+    assert df.select("at").distinct().count() == 2
+
+
+def test_texts_that_are_not_valid_are_shown_alike(front: SparkSession, tmp_path: Path) -> None:
+    schema = Schema((_ID, NestedField(2, "name", STRING)))
+    table = load_catalog("lake", warehouse=str(tmp_path)).create_table("db.t", schema)
+    table.append(front.sql("select 1 id, cast(X'FF61' as string) name"))
+    texts = [[("\ufffda",)], [(b"\xffa",)]]
+    for native_scans in (True, False):
+        register(front, native_scans=native_scans)
+        df = table.scan(columns=["name"]).to_df(front)
+        assert _is_native(df) == native_scans
+        assert [df.collect(), df.selectExpr("cast(name as binary)").collect()] == texts
+
+
 def test_a_file_by_duckdb_with_new_encodings(front: SparkSession, tmp_path: Path) -> None:
     duckdb = pytest.importorskip("duckdb")
     builder = TableBuilder(tmp_path / "t", Schema((_ID, NestedField(2, "x", DOUBLE))))
@@ -345,7 +384,7 @@ def _commits(location: Path, brotli: list[list[bool]]) -> Table:
 def test_some_footers_of_a_commit_stand_for_its_files(
     front: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(native_forms, "_MOST_FOOTERS", 8)
+    monkeypatch.setattr(native_forms, "MOST_FOOTERS", 8)
     table = _commits(tmp_path / "t", [[False] * 10, [True] * 10])
     assert table.scan().plan_summary(front).native_files == 10
     df = table.scan().to_df(front)
@@ -355,7 +394,7 @@ def test_some_footers_of_a_commit_stand_for_its_files(
 def test_an_error_of_a_file_whose_footer_was_not_read_says_what_reads_it(
     front: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(native_forms, "_MOST_FOOTERS", 2)
+    monkeypatch.setattr(native_forms, "MOST_FOOTERS", 2)
     table = _commits(tmp_path / "t", [[False, True, False]])
     df = table.scan().to_df(front)
     told = "icebergds.register(spark, native_scans=False)"

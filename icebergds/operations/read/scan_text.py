@@ -138,4 +138,4 @@ def _reader(summary: ScanSummary) -> Iterator[str]:
     if summary.native_obstacle is not None:
         yield printable(f"no native scan: {summary.native_obstacle}", _ROOM)
     for reason, number in summary.not_native.items():
-        yield f"no native scan of {counted(number, 'file')}: {reason}"
+        yield printable(f"no native scan of {counted(number, 'file')}: {reason}", 2 * _ROOM)

@@ -15,7 +15,7 @@ from icebergds.formats.wrong_counts import WrongCounts
 from icebergds.scan.plan.files import PlannedFile
 from icebergds.scan.plan.lacked_columns import LackedColumns, PartitionColumns
 from icebergds.scan.plan.native_columns import NATIVE_PREFIX, is_native_column
-from icebergds.scan.plan.native_forms import FormRule
+from icebergds.scan.plan.native_forms import MOST_FOOTERS, FormRule
 from icebergds.scan.plan.native_keys import NO_KEYS, KeyColumns, entries_of
 from icebergds.scan.plan.plain_paths import is_plain_path
 from icebergds.scan.read_plan import ReadPlan
@@ -29,8 +29,6 @@ from icebergds.spec.types import NestedField
 # What planning reads at most.
 _MOST_DELETES = 256
 _MOST_DELETE_BYTES = 16 << 20
-# Of tables with a name mapping: only the footers tell which files have field ids.
-_MOST_FOOTERS = 256
 # A bit for each is sent to the executors.
 _MOST_ROWS = 1 << 30
 # Files of each have a relation of their own, which takes Spark time to plan.
@@ -107,7 +105,8 @@ class NativeRule:
         too_many_keys = self.keys.have_many(files)
         lacked = [self.lacked_columns(file) for file in files]
         too_varied = len(set(lacked) - {None, ()}) > _MOST_PARTITIONS
-        is_footless = self._needs_footers and len(files) > _MOST_FOOTERS
+        # Only the footers tell which files have field ids.
+        is_footless = self._needs_footers and len(files) > MOST_FOOTERS
         for file, path, columns in zip(files, paths, lacked, strict=True):
             if is_footless:
                 yield "the table has a name mapping and the scan many files"

@@ -34,7 +34,7 @@ from icebergds.spec.types import (
     TypeId,
 )
 
-_MOST_FOOTERS = 256
+MOST_FOOTERS = 256
 """How many a scan reads."""
 
 # A file whose texts are not marked as such may have any bytes.
@@ -102,7 +102,7 @@ class FormRule:
     def _of_unknown(
         self, entries: Sequence[ManifestEntry], fields: tuple[NestedField, ...]
     ) -> list[str | None]:
-        read = _spread(entries, _MOST_FOOTERS)
+        read = _spread(entries, MOST_FOOTERS)
         files = [entries[at].data_file for at in read]
         with ThreadPoolExecutor(readers_of(self.io, (file.file_path for file in files))) as pool:
             forms = list(pool.map(self._form, files))
@@ -240,7 +240,7 @@ def _of_part(
     column: FileColumn, field: NestedField, leaves: Sequence[StoredLeaf], place: _Place
 ) -> str | None:
     if column.field_id != field.field_id:
-        return f"column {column.name} has not field id {field.field_id}"
+        return f"column {column.name} lacks field id {field.field_id}"
     return _of_column(column, field, leaves, place)
 
 
