@@ -26,8 +26,6 @@ from icebergds.errors import (
     MissingFileError,
     UnsupportedFeatureError,
 )
-from icebergds.expr.bind import bind
-from icebergds.expr.nodes import Operation, Predicate
 from icebergds.formats.arrow.types import schema_to_arrow
 from icebergds.spec.json.schema import schema_from_json
 from icebergds.spec.name_mapping import MappedField, NameMapping
@@ -490,25 +488,33 @@ def test_columns_have_parquets_types_whatever_arrow_types_were_written(tmp_path)
     stored = [pa.duration("ms"), pa.duration("ns"), pa.time64("us"), pa.time64("ns"), pa.int64()]
     fields = [with_id(f"c{at}", kind, at) for at, kind in enumerate(stored)]
     numbers = pa.array([3, None], pa.int64())
-    location = write_parquet(
-        tmp_path / "f.parquet", fields, [numbers.cast(kind) for kind in stored]
-    )
-    schema = Schema(tuple(optional(at, "n", LONG) for at in range(len(stored))))
-    assert read_rows(location, schema) == [(3,) * 5, (None,) * 5]
-
-
-@pytest.mark.parametrize("name", ["c", "ARROW:schema"])
-def test_arrows_own_schema_is_told_from_values_that_look_like_it(tmp_path, name):
-    fields = [with_id(name, pa.string(), 1), with_id("d", pa.duration("s"), 2)]
-    columns = [["ARROW:schema"] * 2, [1, 2]]
-    schema = Schema((optional(1, "s", STRING), optional(2, "d", LONG)))
-    is_value = bind(Predicate(Operation.EQ, "s", ("ARROW:schema",)), schema)
-    for at, stores_schema in enumerate([True, False]):
-        location = write_parquet(
-            tmp_path / f"{at}.parquet", fields, columns, store_schema=stores_schema
+    columns = [numbers.cast(kind) for kind in stored]
+    fields.append(with_id("l", pa.list_(with_id("element", pa.duration("s"), 6)), 5))
+    columns.append(pa.array([[3], None], fields[-1].type))
+    location = write_parquet(tmp_path / "f.parquet", fields, columns)
+    schema = Schema(
+        (
+            *(optional(at, "n", LONG) for at in range(len(stored))),
+            optional(5, "l", ListType(6, LONG)),
         )
-        read = read_rows(location, schema, row_filter=is_value)
-        assert read == [("ARROW:schema", 1), ("ARROW:schema", 2)]
+    )
+    assert read_rows(location, schema) == [(*(3,) * 5, [3]), (*(None,) * 5, None)]
+
+
+def test_an_arrow_schema_that_arrow_cannot_use_is_left_out(tmp_path):
+    path = tmp_path / "f.parquet"
+    fields = [with_id("a", pa.int32(), 1), with_id("m", entries(KEY, VALUE), 4)]
+    table = pa.table([[5], [[{"key": "k", "value": 1}]]], schema=pa.schema(fields))
+    with pq.ParquetWriter(path, table.schema, store_schema=False) as writer:
+        writer.write_table(table)
+        writer.add_key_value_metadata({"ARROW:schema": "AAAA"})
+    with pytest.raises(pa.ArrowInvalid):
+        pq.read_table(path)
+    number = optional(1, "a", LONG)
+    assert read_rows(str(path), Schema((number,))) == [(5,)]
+    with_optional_keys(path)
+    both = Schema((number, optional(4, "m", MapType(2, STRING, 3, INT))))
+    assert read_rows(str(path), both) == [(5, [("k", 1)])]
 
 
 def test_bytes_of_a_fixed_length_are_not_text(tmp_path):

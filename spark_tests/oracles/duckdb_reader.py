@@ -88,8 +88,8 @@ def _answer(process: subprocess.Popen[bytes], question: str) -> bytes:
     return process.stdout.readline()
 
 
-def main() -> None:
-    """Answers each metadata location on a line of its own with a table's rows."""
+def connect() -> Any:
+    """A connection that has the extensions, as their packages bring them."""
     import duckdb
 
     connection = duckdb.connect()
@@ -99,6 +99,12 @@ def main() -> None:
         assert package.origin is not None
         (extension,) = Path(package.origin).parent.rglob("*.duckdb_extension")
         connection.execute(f"LOAD '{extension}'")
+    return connection
+
+
+def main() -> None:
+    """Answers each metadata location on a line of its own with a table's rows."""
+    connection = connect()
     for line in sys.stdin:
         rows = connection.sql(f"SELECT * FROM iceberg_scan('{line.strip()}')").fetchall()
         print(pickle.dumps(rows).hex(), flush=True)

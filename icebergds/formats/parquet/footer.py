@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from icebergds.formats.data_file.encryption import encrypted
-from icebergds.formats.data_file.file_schema import ENTRIES
+from icebergds.formats.data_file.file_schema import ENTRIES, storage_type
 from icebergds.formats.parquet import thrift
 from icebergds.formats.parquet.open import open_parquet
 from icebergds.formats.parquet.thrift import Struct
@@ -31,16 +31,15 @@ _OPTIONAL, _REPEATED = 1, 2
 # Of ConvertedType and of LogicalType.
 _CONVERTED_MAPS, _CONVERTED_LIST = (1, 2), 3
 _LOGICAL_MAP, _LOGICAL_LIST = 2, 3
-# Under this key Arrow stores the types of its own that it was given, under the other nothing.
 _ARROW_SCHEMA = b"ARROW:schema"
-_HIDDEN = b"ARROW;schema"
 
 
 def read_footer(handle: pa.NativeFile, location: str) -> pq.FileMetaData:
     """Reads the footer of a file.
 
-    Columns have the types that Parquet gives them, as for every other reader, whatever Arrow types
-    were written. Arrow refuses maps whose keys may be null; they are lists of `ENTRIES` here.
+    Columns have the types that Parquet gives them, as for every other reader: durations, which
+    only Arrow's own schema tells, are numbers. Maps with optional keys, which Arrow refuses, are
+    lists of `ENTRIES`.
 
     Args:
         handle: the open file; it is not closed.
@@ -59,29 +58,29 @@ def read_footer(handle: pa.NativeFile, location: str) -> pq.FileMetaData:
     if len(tail) < length + _TRAILER <= size:
         tail = handle.read_at(length + _TRAILER, size - length - _TRAILER)
     footer = tail[-length - _TRAILER :]
-    # Where the key stands is not known, but this is no other's length.
-    hidden = footer.replace(_ARROW_SCHEMA, _HIDDEN)
     try:
-        metadata = _parse(hidden)
-    except pa.ArrowInvalid:
+        file = open_parquet(pa.BufferReader(footer))
+    # Extension types that others registered may fail with anything.
+    except Exception:
         rewritten = _rewritten(footer, location)
         if rewritten == footer:
             raise
-        return _parse(rewritten)
+        return open_parquet(pa.BufferReader(rewritten)).metadata
+    metadata = file.metadata
     # The footer of a file with encrypted columns is signed if it is not encrypted; the signature
     # follows the metadata.
     if metadata.serialized_size != length and _is_encrypted(_decoded(footer)):
         raise encrypted(location)
-    if hidden != footer and not (
-        footer.count(_ARROW_SCHEMA) == 1 and _HIDDEN in (metadata.metadata or {})
-    ):
-        # A name or a bound in the footer has these bytes, too.
-        return _parse(_rewritten(footer, location))
+    if _ARROW_SCHEMA in footer and any(map(_has_duration, file.schema_arrow.types)):
+        return open_parquet(pa.BufferReader(_rewritten(footer, location))).metadata
     return metadata
 
 
-def _parse(footer: bytes) -> pq.FileMetaData:
-    return open_parquet(pa.BufferReader(footer)).metadata
+def _has_duration(arrow_type: pa.DataType) -> bool:
+    stored = storage_type(arrow_type)
+    return pa.types.is_duration(stored) or any(
+        _has_duration(stored.field(at).type) for at in range(stored.num_fields)
+    )
 
 
 def _decoded(footer: bytes) -> Struct:
@@ -100,11 +99,10 @@ def _rewritten(footer: bytes, location: str) -> bytes:
     fields = _decoded(footer)
     if _is_encrypted(fields):
         raise encrypted(location)
-    is_changed = False
-    for entry in _structs(fields, _KEY_VALUES):
-        if entry.get(_KEY) == (thrift.BINARY, _ARROW_SCHEMA):
-            entry[_KEY] = (thrift.BINARY, _HIDDEN)
-            is_changed = True
+    told = _structs(fields, _KEY_VALUES)
+    kept = [entry for entry in told if entry.get(_KEY) != (thrift.BINARY, _ARROW_SCHEMA)]
+    is_changed = kept != told
+    told[:] = kept
     elements = _structs(fields, _SCHEMA)
     # The elements are in depth-first order.
     for group, entries, key in zip(elements, elements[1:], elements[2:], strict=False):
@@ -123,9 +121,12 @@ def _rewritten(footer: bytes, location: str) -> bytes:
 
 
 def _is_map(group: Struct, entries: Struct) -> bool:
-    logical = group.get(_LOGICAL, (thrift.STRUCT, {}))[1]
+    logical = group.get(_LOGICAL, (thrift.STRUCT, {}))
     return (
-        (_LOGICAL_MAP in logical or _number(group, _CONVERTED) in _CONVERTED_MAPS)
+        (
+            (logical[0] == thrift.STRUCT and _LOGICAL_MAP in logical[1])
+            or _number(group, _CONVERTED) in _CONVERTED_MAPS
+        )
         and _number(group, _NUM_CHILDREN) == 1
         and _number(entries, _REPETITION) == _REPEATED
         and _number(entries, _NUM_CHILDREN) == 2

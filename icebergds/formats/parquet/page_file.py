@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Sequence
 
 import pyarrow as pa
@@ -14,12 +15,14 @@ _MAGIC = b"PAR1"
 _DATA_PAGE, _DICTIONARY_PAGE, _DATA_PAGE_V2 = 0, 2, 3
 # The field that holds the header of each type of data page; its field 1 is the number of values.
 _HEADER_FIELDS = {_DATA_PAGE: 5, _DATA_PAGE_V2: 8}
+_ARROW_SCHEMA = b"ARROW:schema"
 
 
 def chunk_file(
     index: PageIndex,
     group: int,
     leaf: int,
+    field: pa.Field,
     dictionary: bytes | None,
     pages: Sequence[bytes],
     num_rows: Sequence[int],
@@ -29,6 +32,7 @@ def chunk_file(
     Args:
         group: the row group of the pages.
         leaf: ordinal of the leaf column.
+        field: the column as Arrow should read it; it says what Parquet's types do not.
         dictionary: the dictionary page, if there is one.
         pages: encoded data pages with their headers.
         num_rows: the expected number of rows of each page; values are not repeated.
@@ -47,7 +51,7 @@ def chunk_file(
     head = [dictionary] if dictionary is not None else []
     first_page = len(_MAGIC) + sum(map(len, head))
     size = sum(map(len, (*head, *pages)))
-    footer = _footer(index, group, leaf, first_page, size, sum(num_rows))
+    footer = _footer(index, group, leaf, field, first_page, size, sum(num_rows))
     tail = (footer, len(footer).to_bytes(4, "little"), _MAGIC)
     return pa.py_buffer(b"".join((_MAGIC, *head, *pages, *tail)))
 
@@ -66,6 +70,7 @@ def _footer(
     index: PageIndex,
     group: int,
     leaf: int,
+    field: pa.Field,
     first_page: int,
     size: int,
     num_rows: int,
@@ -89,6 +94,9 @@ def _footer(
     footer[2] = _structs(_path(values_of(index.footer, 2, thrift.STRUCT), leaf))
     footer[3] = (thrift.I64, num_rows)
     footer[4] = _structs([row_group])
+    arrow_schema = _arrow_schema(index.footer, field)
+    if arrow_schema is not None:
+        footer[5] = _structs([arrow_schema])
     return thrift.encode_struct(footer)
 
 
@@ -118,3 +126,12 @@ def _path(elements: Sequence[Struct], leaf: int) -> list[Struct]:
             ]
             return [*groups, element]
     raise PageIndexError("the schema has fewer leaf columns than the row group")
+
+
+def _arrow_schema(footer: Struct, field: pa.Field) -> Struct | None:
+    """The Arrow schema of a column as file metadata, if the original file has one."""
+    entries = values_of(footer, 5, thrift.STRUCT) if 5 in footer else []
+    if all(value_of(entry, 1, thrift.BINARY) != _ARROW_SCHEMA for entry in entries):
+        return None
+    schema = base64.b64encode(pa.schema([field]).serialize())
+    return {1: (thrift.BINARY, _ARROW_SCHEMA), 2: (thrift.BINARY, schema)}

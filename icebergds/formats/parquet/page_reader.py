@@ -112,8 +112,9 @@ def _open_leaf(
     encoded = [parts.pop(offset) for offset in pages.offsets[selected].tolist()]
     counts = np.diff(pages.rows)[selected]
     wanted = _type_of_leaf(column, leaf)
+    field = pa.field(column.name, wanted, nullable=not column.required)
     content = chunk_file(
-        selection.index, selection.group, leaf, dictionary, encoded, counts.tolist()
+        selection.index, selection.group, leaf, field, dictionary, encoded, counts.tolist()
     )
     file = open_parquet(pa.BufferReader(content))
     found = file.schema_arrow.field(0).type
