@@ -94,7 +94,7 @@ def _incomplete(name: str, properties: Mapping[str, str]) -> InvalidOptionError 
     found = f"; its properties are {', '.join(map(_with_nearest, others))}" if others else ""
     return InvalidOptionError(
         f"catalog {name} is configured, but has no warehouse, uri or type{found}; set its "
-        f"warehouse, such as spark.icebergpy.catalog.{name}.warehouse before register(spark), or "
+        f"warehouse, such as spark.icebergpy.catalog.{name}.warehouse in a registered session, or "
         "option('catalog.warehouse', '<directory>'); catalogs other than of directories have a uri"
     )
 
@@ -112,7 +112,7 @@ def _not_configured(name: str) -> InvalidOptionError:
         f"catalog {name} is not configured ({others}){'; ' + near if near else ''}; give its "
         f"properties, such as load_catalog({name!r}, warehouse='<directory>') or "
         f"option('catalog.warehouse', '<directory>'), or configure it for all: "
-        f"spark.icebergpy.catalog.{name}.warehouse before register(spark), {_variable(name)}, or "
+        f"spark.icebergpy.catalog.{name}.warehouse in a registered session, {_variable(name)}, or "
         ".pyiceberg.yaml; catalogs other than of directories have a uri"
     )
 

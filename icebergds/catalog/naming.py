@@ -12,11 +12,14 @@ from icebergds.errors import InvalidFilterError, InvalidOptionError
 from icebergds.expr.names import quote_name, split_name
 from icebergds.suggestions import did_you_mean
 
-REGISTERED = (
-    "those of Spark's configuration are read by register(spark); call it again after configuring "
-    "one"
-)
-"""For errors of catalogs that are not known."""
+
+def how_to_configure(catalog: str) -> str:
+    """For errors: what makes a catalog known to a session, for who writes its name."""
+    key = f"spark.icebergpy.catalog.{catalog}"
+    return (
+        f'configure it in the registered session: spark.conf.set("{key}.warehouse", "<location>"), '
+        f'or for a catalog of a server also spark.conf.set("{key}.uri", "<address>")'
+    )
 
 
 def table_name_parts(path: str) -> tuple[str, ...]:
@@ -76,7 +79,7 @@ def begins_with_catalog(session: Collection[str], parts: Sequence[str]) -> bool:
 
 
 def known_catalogs(name: str) -> str:
-    """For errors: the configured catalogs, and how those of Spark's configuration get known.
+    """For errors: the configured catalogs, and how another one gets known.
 
     Args:
         name: of a table, which begins with none of them.
@@ -84,9 +87,10 @@ def known_catalogs(name: str) -> str:
     Raises:
         InvalidOptionError: as `configured_catalogs` does.
     """
-    known = configured_catalogs()
+    known, parts = configured_catalogs(), table_name_parts(name)
     near = did_you_mean(name.partition(".")[0], known)
-    return f"there are: {', '.join(known) or 'none'}{'; ' + near if near else ''}; {REGISTERED}"
+    configure = how_to_configure(parts[0] if len(parts) > 2 else "<name>")
+    return f"there are: {', '.join(known) or 'none'}{'; ' + near if near else ''}; {configure}"
 
 
 def default_hint(catalog: str, identifier: Sequence[str]) -> str:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import logging
 import uuid
-from collections.abc import Mapping
+import weakref
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from functools import wraps
+from typing import TYPE_CHECKING, Any
 
 from pyspark.errors import PySparkException
 
@@ -28,6 +30,7 @@ from icebergds.spark.writers.save_writer import WRITER, take_over_writer
 from icebergds.spark.writers.table_writer import take_over_table_writer
 
 _CATALOG_PREFIX = "spark.icebergpy.catalog."
+_IS_OURS = "_icebergds_follows"
 _LOG = logging.getLogger(__name__)
 
 if TYPE_CHECKING:
@@ -59,14 +62,60 @@ def register(
     spark.conf.set(FAST_WRITES, "false" if fast_writes is False else "true")
     if fast_writes:
         spark.conf.set(MAX_BYTES_PER_BATCH, UNBOUNDED)
+    catalogs = _catalogs_of(spark)
+    _define_catalogs(spark, catalogs)
+    _follow_settings(spark)
+    if is_connect(spark) and catalogs:
+        _warn_of_hidden(spark, catalogs)
+
+
+def read_catalogs_again(spark: SparkSession) -> None:
+    """Takes over catalogs that a registered session has got since, by whatever way.
+
+    It reads all settings of the session, so it is for names that are not known.
+    """
+    registered = _registered.get(_session_id(spark) or "")
+    if registered is not None and (catalogs := _catalogs_of(spark)) != registered.catalogs:
+        _define_catalogs(spark, catalogs)
+
+
+def _catalogs_of(spark: SparkSession) -> dict[str, dict[str, str]]:
+    """The catalogs of a session's settings."""
     catalogs: dict[str, dict[str, str]] = {}
     for key, value in spark.conf.getAll.items():
         if key.startswith(_CATALOG_PREFIX):
             name, _, rest = key.removeprefix(_CATALOG_PREFIX).partition(".")
             catalogs.setdefault(name, {})[rest] = value
+    return catalogs
+
+
+def _follow_settings(spark: SparkSession) -> None:
+    """Takes over catalogs as soon as `conf.set` or `conf.unset` of a registered session is called.
+
+    Looking for them in every statement would take longer than to run it.
+    """
+    kind: Any = type(spark.conf)
+    if not getattr(kind.set, _IS_OURS, False):
+        kind.set, kind.unset = _followed(kind.set), _followed(kind.unset)
+
+
+def _followed(change: Callable[..., None]) -> Callable[..., None]:
+    @wraps(change)
+    def changed(self: Any, key: str, *args: Any, **kwargs: Any) -> None:
+        change(self, key, *args, **kwargs)
+        if key.startswith(_CATALOG_PREFIX):
+            registered = _registered.get(self.get(SESSION_ID, None) or "")
+            spark = None if registered is None else registered.session()
+            if spark is not None:
+                read_catalogs_again(spark)
+
+    setattr(changed, _IS_OURS, True)
+    return changed
+
+
+def _define_catalogs(spark: SparkSession, catalogs: dict[str, dict[str, str]]) -> None:
+    """Makes these the catalogs of a session, also for its data source."""
     session = _add_catalogs(spark, catalogs)
-    if is_connect(spark) and catalogs:
-        _warn_of_hidden(spark, catalogs)
     if not catalogs:
         set_source(spark, session, IcebergDataSource)
         return
@@ -109,6 +158,7 @@ class _Registered:
 
     application: str | None
     catalogs: dict[str, dict[str, str]] = field(repr=False)
+    session: weakref.ref[SparkSession]
 
 
 _registered: dict[str, _Registered] = {}
@@ -128,7 +178,7 @@ def _add_catalogs(spark: SparkSession, catalogs: dict[str, dict[str, str]]) -> s
     if session is None:
         session = str(uuid.uuid4())
         spark.conf.set(SESSION_ID, session)
-    _registered[session] = _Registered(application, catalogs)
+    _registered[session] = _Registered(application, catalogs, weakref.ref(spark))
     by_session = {key: registered.catalogs for key, registered in _registered.items()}
     set_session_catalogs(SessionCatalogs(by_session, _active_session_id))
     return session

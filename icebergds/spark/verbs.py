@@ -14,10 +14,12 @@ from icebergds.catalog.naming import (
     named_catalog,
     table_name_parts,
 )
-from icebergds.errors import NoSuchTableError
+from icebergds.errors import InvalidFilterError, NoSuchTableError
+from icebergds.expr.names import split_name
 from icebergds.spark.session import acting_in
 
 if TYPE_CHECKING:
+    from pyspark.errors import PySparkException
     from pyspark.sql import SparkSession
 
 FORMAT = "icebergpy"
@@ -74,6 +76,24 @@ def names_our_table(session: SparkSession, table: str) -> bool:
         return False
     with acting_in(session):
         return begins_with_catalog(catalogs_of_active_session(), parts)
+
+
+# What Spark says of a name that begins with no catalog: its own has no namespaces of several parts.
+_NESTED = (
+    "REQUIRES_SINGLE_PART_NAMESPACE",
+    "NESTED_DATABASE_UNSUPPORTED_BY_V1_SESSION_CATALOG",
+)
+
+
+def unknown_catalog(error: PySparkException) -> str | None:
+    """The first part of a name in which Spark misses the catalog; None for other errors."""
+    if error.getCondition() not in _NESTED:
+        return None
+    parameters = error.getMessageParameters() or {}
+    try:
+        return split_name(parameters.get("identifier") or parameters.get("namespace") or "")[0]
+    except InvalidFilterError:
+        return None
 
 
 def options_of(extra_options: Any) -> dict[str, str]:

@@ -22,8 +22,9 @@ def register(
     Spark finds the format of an installed package without this call, unless another module named
     `pyspark_*` fails to import, or icebergds is on the path without being installed.
 
-    The call also takes over catalogs from the session's configuration, as it is now:
-    `spark.icebergpy.catalog.<name>.<key>` is the property `<key>` of the catalog `<name>`. It
+    The call also takes over catalogs from the session's configuration, as it is now and as
+    `spark.conf.set` and `unset` change it later: `spark.icebergpy.catalog.<name>.<key>` is the
+    property `<key>` of the catalog `<name>`. It
     applies to reads and writes with `option("catalog", "<name>")` and, in this process, to
     `load_catalog` and `load_table`; their own options and arguments take precedence. Python sees
     the catalogs of all registered sessions; of those that define a catalog differently, the active

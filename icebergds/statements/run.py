@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from pyspark.errors import ParseException
+from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import DataFrame, SparkSession
 
 from icebergds.errors import InvalidStatementError
 from icebergds.expr.sql_tokens import sql_tokens
 from icebergds.operations.conditions import ESCAPED
 from icebergds.spark.session import acting_in, session_setting
+from icebergds.spark.verbs import unknown_catalog
 from icebergds.statements.commands import COMMANDS
 from icebergds.statements.immediate import read_immediate
 from icebergds.statements.names.scope import NameScope
@@ -24,6 +25,7 @@ from icebergds.statements.text.double_quotes import with_backticks
 from icebergds.statements.text.parameters import with_literals, with_versions
 
 _LONGEST_SHOWN = 200
+_SESSION_CATALOG = "spark_catalog"
 
 
 def sql(spark: SparkSession, sqlQuery: str, args: Any = None, **kwargs: Any) -> DataFrame:  # noqa: N803
@@ -40,7 +42,8 @@ def sql(spark: SparkSession, sqlQuery: str, args: Any = None, **kwargs: Any) -> 
         The result; of statements without one, an empty DataFrame.
 
     Raises:
-        InvalidStatementError: the statement is malformed, or asks for what is not supported.
+        InvalidStatementError: the statement is malformed, or asks for what is not supported; or a
+            name begins with no catalog that is configured.
         IcebergError: what it asks for does not exist, or failed.
         PySparkException: Spark refused it.
 
@@ -62,6 +65,15 @@ def sql(spark: SparkSession, sqlQuery: str, args: Any = None, **kwargs: Any) -> 
             if error is None:
                 raise
             raise error from None
+        except AnalysisException as error:
+            catalog = unknown_catalog(error)
+            if catalog is None or _SESSION_CATALOG in text.lower():
+                raise
+            scope = NameScope(spark)
+            scope.require_catalog(catalog)
+            # It was configured since it was last looked for.
+            cursor.at = 0
+            return _run(scope, cursor, arguments)
         except RecursionError:
             raise InvalidStatementError(
                 f"{text[:_LONGEST_SHOWN]}...: parentheses are nested too deeply"

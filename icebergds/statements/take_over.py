@@ -38,6 +38,8 @@ def take_over_sql(spark: SparkSession) -> None:
             name = NameScope(spark).table(parts)
         if name is None and temporary_view(spark, parts) is not None:
             return run(spark, f"TABLE {in_backticks(parts)}")
+        if name is None and len(parts) > 2:
+            return run(spark, f"TABLE {in_backticks(parts)}")
         if name is None:
             found: DataFrame = own_table(tableName)
             return found

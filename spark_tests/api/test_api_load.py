@@ -40,7 +40,9 @@ def test_a_name_with_dots_is_quoted(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 def test_a_name_without_catalog_is_one_of_the_default_catalog(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    message = r"configured catalog \(there are: lake; .* register\(spark\); call it again after"
+    message = (
+        r"configured catalog \(there are: lake; .*spark\.icebergpy\.catalog\.<name>\.warehouse"
+    )
     with pytest.raises(NoSuchTableError, match=message):
         load_table("db.events")
     monkeypatch.setenv("PYICEBERG_DEFAULT_CATALOG", "lake")

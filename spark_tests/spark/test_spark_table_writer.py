@@ -245,7 +245,9 @@ def test_another_catalog_is_named_by_an_option(
     named = {"catalog": "port", "catalog.warehouse": str(tmp_path / "harbour")}
     front.range(1).writeTo("db.t").using("icebergpy").options(**named).create()
     assert ids(harbour.load_table("db.t")) == [0]
-    with pytest.raises(NoSuchTableError, match=r"catalog \(there are: .*harbour.*call it again"):
+    with pytest.raises(
+        NoSuchTableError, match=r"catalog \(there are: .*harbour.*catalog\.nowhere\.warehouse"
+    ):
         front.range(1).writeTo("nowhere.db.t").using("icebergpy").create()
 
 

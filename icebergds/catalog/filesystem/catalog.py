@@ -348,6 +348,6 @@ def file_system_catalog(name: str, properties: Mapping[str, str], io: FileIO) ->
         raise InvalidOptionError(
             f"catalog {name} is a file system catalog and needs a warehouse: set "
             "option('catalog.warehouse', '<directory of the warehouse>'), or "
-            f"spark.icebergpy.catalog.{name}.warehouse before register(spark)"
+            f"spark.icebergpy.catalog.{name}.warehouse in a registered session"
         )
     return FileSystemCatalog(name, warehouse, io)

@@ -6,10 +6,13 @@ from collections.abc import Callable
 from functools import wraps
 from typing import TYPE_CHECKING, Any
 
+from pyspark.errors import AnalysisException
+
+from icebergds.catalog.naming import known_catalogs, table_name_parts
 from icebergds.errors import AlreadyExistsError, InvalidOptionError, NoSuchTableError
 from icebergds.operations.write.options import WriteOptions, parse_write_options
 from icebergds.spark.session import acting_in, is_connect
-from icebergds.spark.verbs import FORMAT, is_format, named_table, names_our_table
+from icebergds.spark.verbs import FORMAT, is_format, named_table, names_our_table, unknown_catalog
 from icebergds.spark.writers.column_terms import is_true, partition_term
 from icebergds.spark.writers.request import terms
 from icebergds.spark.writers.save_writer import WRITER
@@ -240,10 +243,33 @@ def _choosing(write_to: Callable[..., Any]) -> Callable[..., Any]:
             return TableWriter(self, table)
         writer = write_to(self, table)
         setattr(writer, _OF, (self, table))
+        for verb in _VERBS:
+            setattr(writer, verb, _explained(getattr(writer, verb), table))
         return writer
 
     setattr(chosen, _IS_OURS, True)
     return chosen
+
+
+_VERBS = ("append", "create", "createOrReplace", "overwrite", "overwritePartitions", "replace")
+
+
+def _explained(verb: Callable[..., None], table: str) -> Callable[..., None]:
+    """A method of Spark's writer, whose error says how a missing catalog is configured."""
+
+    @wraps(verb)
+    def explained(*args: Any, **kwargs: Any) -> None:
+        try:
+            verb(*args, **kwargs)
+        except AnalysisException as error:
+            if unknown_catalog(error) not in table_name_parts(table)[:1]:
+                raise
+            raise NoSuchTableError(
+                f"table {table}: its name begins with no configured catalog "
+                f"({known_catalogs(table)})"
+            ) from None
+
+    return explained
 
 
 def _using(using: Callable[..., Any]) -> Callable[..., Any]:

@@ -10,9 +10,10 @@ from pyspark.sql import SparkSession
 
 from icebergds.api.catalog import Catalog, load_catalog
 from icebergds.catalog.config import catalogs_of_active_session, configured_catalogs
-from icebergds.catalog.naming import REGISTERED
+from icebergds.catalog.naming import how_to_configure
 from icebergds.errors import InvalidStatementError
 from icebergds.expr.names import quote_name
+from icebergds.spark.registration import read_catalogs_again
 from icebergds.spark.session import acting_in
 from icebergds.statements.names.current import CurrentNamespace, current_namespace
 from icebergds.statements.taken_over import own_catalog
@@ -145,11 +146,17 @@ class NameScope:
         """
         if self.is_catalog(name):
             return self.catalog(name)
+        # It may have been configured by other ways than `conf.set`.
+        read_catalogs_again(self.spark)
+        for kept in ("_of_session", "_configured"):
+            self.__dict__.pop(kept, None)
+        if self.is_catalog(name):
+            return self.catalog(name)
         known = self.catalogs()
         near = did_you_mean(name, known)
         raise InvalidStatementError(
             f"no catalog {name} is configured (there are {', '.join(known) or 'none'})"
-            f"{'; ' + near if near else ''}; {REGISTERED}"
+            f"{'; ' + near if near else ''}; {how_to_configure(name)}"
         )
 
     @cached_property

@@ -46,7 +46,8 @@ def procedure_name(scope: NameScope, parts: tuple[str, ...]) -> tuple[str, str] 
     elif current is not None and (not namespace or namespace[0].lower() == SYSTEM):
         catalog = current
     else:
-        if scope.catalogs() and len(namespace) == 2 and not scope.is_of_spark(namespace[0]):
+        is_of_catalog = len(namespace) == 2 and not scope.is_of_spark(namespace[0])
+        if is_of_catalog and (scope.catalogs() or namespace[1].lower() == SYSTEM):
             scope.require_catalog(namespace[0])
         return None
     if [part.lower() for part in namespace] == [SYSTEM]:
