@@ -154,7 +154,8 @@ def test_updates_cast_values_to_them(lake: tuple[SparkSession, Table]) -> None:
         """
         UPDATE lake.db.t SET struct = named_struct('a', if(id > 0, 5S, null), 'b', 6S),
           elements = array(if(id > 0, 7S, null)), items = map('k', if(id > 0, 8S, null)),
-          deep = map('k', named_struct('in', array(named_struct('a', if(id > 0, 9S, null), 'b', 1))))
+          deep = map('k', named_struct('in', array(
+            named_struct('a', if(id > 0, 9S, null), 'b', 1))))
         WHERE id = 2
         """
     )

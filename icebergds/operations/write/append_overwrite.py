@@ -321,6 +321,8 @@ def _change(write: PreparedWrite, files: tuple[DataFile, ...]) -> Action:
 def _overwrite_filter(options: WriteOptions) -> Expr:
     if options.overwrite_filter is None:
         return TRUE
+    if not isinstance(options.overwrite_filter, str):
+        return options.overwrite_filter
     return parse_filter(options.overwrite_filter, time_zone=options.time_zone)
 
 

@@ -195,7 +195,7 @@ class _Merge:
             self._check_side(clause, empty)
         conditions = [self._condition(checked, clause) for clause in self.clauses]
         written = self._written(checked)
-        sides = Sides(self.target, self.source, self.source_alias, self.target_alias)
+        sides = Sides(self.target, self.source, self.source_alias, self.target_alias, checked)
         by_source = [clause.condition for clause in self.clauses if clause.rows == BY_SOURCE]
         with own_errors():
             row_filter, source = match_filter(sides, on, by_source)
@@ -398,7 +398,9 @@ class _Merge:
     def _chosen(self, written: Sequence[Mapping[str, Column]]) -> list[Column]:
         """The columns of the rows to write, each chosen by the clause that applies."""
         return [
-            self._choice(field.name, written).cast(assigned_type(field.field_type)).alias(field.name)
+            self._choice(field.name, written)
+            .cast(assigned_type(field.field_type))
+            .alias(field.name)
             for field in self.target.schema.fields
         ]
 
