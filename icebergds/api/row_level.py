@@ -13,6 +13,7 @@ from icebergds.commit.snapshot_commit import Committed
 from icebergds.commit.staging import StagedOperations
 from icebergds.commit.transaction import in_one_commit
 from icebergds.errors import InvalidOptionError
+from icebergds.expr.nodes import Expr
 from icebergds.operations.conditions import Setting, default_setting, plannable_condition
 from icebergds.operations.outcomes import nothing_committed
 from icebergds.operations.write.append_overwrite import with_merged_schema
@@ -79,12 +80,7 @@ def delete_rows(
     refuse_options_of_writes(options, "delete")
     refuse_ignored_audit(_session_setting(spark), table, options)
     options = options.in_zone(_session_zone(spark))
-    row_filter = plannable_condition(
-        _unqualified(condition, alias),
-        table.metadata.schema(),
-        options.time_zone,
-        _session_setting(spark),
-    )
+    row_filter = _plannable(table, condition, options, spark, alias)
     kept = table.keeping_reads()
     if row_filter is not None and is_metadata_delete(kept, row_filter, options):
         committed, counts = delete_by_metadata(kept, row_filter, options)
@@ -198,13 +194,27 @@ def _require_frame(rows: object, done: str = "written") -> None:
         )
 
 
-def _unqualified(condition: str | Column, alias: str | None) -> str | Column:
-    """The condition without the table's alias, for planning."""
-    if alias is None or not isinstance(condition, str):
-        return condition
-    from icebergds.spark.row_level.condition_text import unqualified
+def _plannable(
+    table: LoadedTable,
+    condition: str | Column,
+    options: WriteOptions,
+    spark: SparkSession | None,
+    alias: str | None,
+) -> Expr | None:
+    """The condition to plan with, without the table's alias; None if only Spark evaluates it."""
+    schema = table.metadata.schema()
+    if not isinstance(condition, str):
+        from icebergds.spark.row_level.column_conditions import column_filter
+        from icebergds.spark.session import active_session
 
-    return unqualified(condition, alias)
+        return column_filter(
+            spark or active_session("table.delete"), condition, schema, alias
+        ).exact
+    if alias is not None:
+        from icebergds.spark.row_level.condition_text import unqualified
+
+        condition = unqualified(condition, alias)
+    return plannable_condition(condition, schema, options.time_zone, _session_setting(spark))
 
 
 def _session_setting(spark: SparkSession | None) -> Setting:

@@ -89,6 +89,22 @@ def read_condition(
         ) from None
 
 
+def like(name: str, pattern: str, escape: str) -> Expr | None:
+    """The filter that LIKE is; None if the pattern has other wildcards than a trailing %.
+
+    Args:
+        name: a column, as `Predicate` has it.
+        escape: the character that makes the next one no wildcard.
+    """
+    found = _prefix(pattern, escape)
+    if found is None:
+        return None
+    prefix, is_open_ended = found
+    # EQ alone would do without a wildcard, but STARTS_WITH refuses columns that are not text.
+    starts = Predicate(Operation.STARTS_WITH, name, (prefix,))
+    return starts if is_open_ended else and_(starts, Predicate(Operation.EQ, name, (prefix,)))
+
+
 def column_parts(node: Any) -> tuple[str, ...] | None:
     """The parts of the name of a column that sqlglot has parsed; None for anything else."""
     match node.key:
@@ -104,6 +120,25 @@ def column_parts(node: Any) -> tuple[str, ...] | None:
     if any(part is None for part in parts):
         return None
     return tuple(name for part in parts if part is not None for name in part)
+
+
+def _prefix(pattern: str, escape: str) -> tuple[str, bool] | None:
+    """The literal prefix of a LIKE pattern, and whether a % follows it; None for other patterns."""
+    prefix: list[str] = []
+    characters = iter(pattern)
+    for character in characters:
+        if character == escape:
+            escaped = next(characters, "")
+            if escaped not in ("%", "_", escape):
+                return None
+            prefix.append(escaped)
+        elif character == "%":
+            return None if set(characters) - {"%"} else ("".join(prefix), True)
+        elif character == "_":
+            return None
+        else:
+            prefix.append(character)
+    return "".join(prefix), False
 
 
 def _as_written(parts: tuple[str, ...]) -> tuple[str, ...]:
@@ -251,32 +286,10 @@ class _Reader:
         if not isinstance(pattern, str):
             raise self.unusable(node)
         name = self.name(node.this)
-        prefix, open_ended = self.pattern(node, pattern, escape)
-        # EQ alone would do without a wildcard, but STARTS_WITH refuses columns that are not text.
-        found = self.predicate(Operation.STARTS_WITH, name, prefix)
-        if not open_ended:
-            found = and_(found, self.predicate(Operation.EQ, name, prefix))
+        found = like(name, pattern, escape)
+        if found is None:
+            raise self.unusable(node)
         return not_(found) if node.args.get("negate") else found
-
-    def pattern(self, node: _Node, pattern: str, escape: str) -> tuple[str, bool]:
-        """The literal prefix of a LIKE pattern, and whether a % follows it."""
-        prefix: list[str] = []
-        characters = iter(pattern)
-        for character in characters:
-            if character == escape:
-                escaped = next(characters, "")
-                if escaped not in ("%", "_", escape):
-                    raise self.unusable(node)
-                prefix.append(escaped)
-            elif character == "%":
-                if set(characters) - {"%"}:
-                    raise self.unusable(node)
-                return "".join(prefix), True
-            elif character == "_":
-                raise self.unusable(node)
-            else:
-                prefix.append(character)
-        return "".join(prefix), False
 
     def predicate(self, op: Operation, name: str, *values: Any) -> Expr:
         return Predicate(op, name, values, self.time_zone)

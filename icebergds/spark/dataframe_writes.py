@@ -18,6 +18,7 @@ from icebergds.spark.distribution import distribute, sort_within_tasks
 from icebergds.spark.float_texts import floats_as_text
 from icebergds.spark.read_mark import read_marks
 from icebergds.spark.row_level import overwrite as row_overwrite
+from icebergds.spark.row_level.column_conditions import column_filter
 from icebergds.spark.row_level.target import make_target
 from icebergds.spark.save_job import run_job
 from icebergds.spark.session import session_setting, session_zone
@@ -38,7 +39,7 @@ def write_frame(
     """
     options = options.in_zone(session_zone(df.sparkSession))
     condition = options.overwrite_filter
-    if overwrite and condition is not None:
+    if overwrite and isinstance(condition, str):
         row_filter = plannable_condition(
             condition,
             table.metadata.schema(),
@@ -56,10 +57,21 @@ def write_frame(
 def overwrite_rows(
     df: DataFrame, table: LoadedTable, condition: str | Column, options: WriteOptions
 ) -> Committed | None:
-    """Replaces the rows that meet a condition which only Spark can evaluate.
+    """Replaces the rows that meet a condition.
+
+    If metadata shows that they are all rows of their files, these are removed.
 
     Errors are those of `row_level.overwrite.overwrite_rows`.
     """
+    options = options.in_zone(session_zone(df.sparkSession))
+    if not isinstance(condition, str):
+        schema = table.metadata.schema()
+        row_filter = column_filter(df.sparkSession, condition, schema).exact
+        table = table.keeping_reads()
+        if row_filter is not None and is_metadata_delete(table, row_filter, options):
+            options = replace(options, overwrite_filter=row_filter)
+            options = _with_read_marks(options, table, df, only_some=True)
+            return _write_distributed(df, table, options, overwrite=True)
     refuse_options_of_writes(options, "overwrite")
     options = _with_read_marks(options, table, df, only_some=True)
     target = make_target(df.sparkSession, table, "overwrite", options)

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
@@ -99,13 +99,17 @@ class Snapshots(tuple[Snapshot, ...]):
         if older := len(self) - len(shown):
             lines.append(f"… {counted(older, 'earlier snapshot')}")
         if shown:
-            lines.append(text_table(_HEADER, map(_row, shown), right=(0, 2, 4, 5, 6)))
+            lines.append(text_table(_HEADER, self._rows(shown), right=(0, 2, 4, 5, 6)))
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
         title = counted(len(self), "snapshot")
         # The newest are the last, and the first that one looks for.
-        return html_table(title, _HEADER, [_row(s) for s in reversed(self)], "snapshot")
+        return html_table(title, _HEADER, self._rows(reversed(self)), "snapshot")
+
+    def _rows(self, shown: Iterable[Snapshot]) -> list[tuple[str, ...]]:
+        counted_exactly = _with_vectors_only(self)
+        return [_row(snapshot, counted_exactly) for snapshot in shown]
 
 
 _MOST_SNAPSHOTS = 10
@@ -120,19 +124,82 @@ _HEADER = (
 )
 
 
-def _row(snapshot: Snapshot) -> tuple[str, ...]:
-    summary = snapshot.summary
+def _row(snapshot: Snapshot, vectors_only: Set[int]) -> tuple[str, ...]:
     return (
         str(snapshot.snapshot_id),
         time_text(snapshot.timestamp_ms),
         str(snapshot.timestamp_ms),
         printable(snapshot.operation or "", 12),
-        *(_number(summary.get(f"{name}-records", "")) for name in ("added", "deleted", "total")),
+        _number(_count(snapshot, "added-records")),
+        _deleted_rows(snapshot, vectors_only),
+        _live_rows(snapshot, vectors_only),
     )
 
 
-def _number(text: str) -> str:
-    return f"{int(text):,}" if text.isascii() and text.isdigit() and len(text) < 20 else ""
+def _live_rows(snapshot: Snapshot, vectors_only: Set[int]) -> str:
+    """The rows that are not deleted; the most that there can be, if the summary tells no more."""
+    in_files = _count(snapshot, "total-records")
+    if in_files is None:
+        return ""
+    is_exact = snapshot.snapshot_id in vectors_only
+    return f"{in_files - (_positions(snapshot) or 0):,}" if is_exact else f"≤ {in_files:,}"
+
+
+def _deleted_rows(snapshot: Snapshot, vectors_only: Set[int]) -> str:
+    """The rows that a commit deleted, those that it wrote again included, or the most there are."""
+    in_files = _count(snapshot, "deleted-records") or 0
+    added = _count(snapshot, "added-position-deletes") or 0
+    parent = snapshot.parent_snapshot_id
+    if snapshot.snapshot_id in vectors_only and (parent is None or parent in vectors_only):
+        removed = _count(snapshot, "removed-position-deletes") or 0
+        return _number(in_files + added - removed or None)
+    if not in_files and (own := _own_changes(snapshot)) is not None:
+        return _number(own)
+    is_known = not _count(snapshot, "added-equality-deletes") and in_files + added
+    return f"≤ {in_files + added:,}" if is_known else ""
+
+
+def _own_changes(snapshot: Snapshot) -> int | None:
+    """The rows that a statement of ours deleted or wrote again; None if it was none."""
+    deleted = _count(snapshot, "icebergds.rows-deleted")
+    updated = _count(snapshot, "icebergds.rows-updated")
+    return None if deleted is None or updated is None else deleted + updated
+
+
+def _with_vectors_only(snapshots: Iterable[Snapshot]) -> set[int]:
+    """The ids of the snapshots all of whose deletes are known to be deletion vectors.
+
+    These name each row once, and go with their data files. Position delete files may name a row
+    twice, or rows of files that are gone; equality deletes may delete any number of rows.
+    """
+    found: set[int] = set()
+    # A parent has a lower sequence number; those of version 1 have no deletes.
+    for snapshot in sorted(snapshots, key=lambda each: each.sequence_number):
+        has_none = _count(snapshot, "total-delete-files") == 0
+        is_added = bool(_count(snapshot, "added-position-deletes"))
+        are_vectors = not is_added or bool(_count(snapshot, "added-dvs"))
+        if has_none or (
+            (snapshot.parent_snapshot_id is None or snapshot.parent_snapshot_id in found)
+            and are_vectors
+            and not _count(snapshot, "added-position-delete-files")
+            and _count(snapshot, "total-equality-deletes") == 0
+            and _positions(snapshot) is not None
+        ):
+            found.add(snapshot.snapshot_id)
+    return found
+
+
+def _positions(snapshot: Snapshot) -> int | None:
+    return _count(snapshot, "total-position-deletes")
+
+
+def _count(snapshot: Snapshot, name: str) -> int | None:
+    text = snapshot.summary.get(name, "")
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 20 else None
+
+
+def _number(count: int | None) -> str:
+    return "" if count is None else f"{count:,}"
 
 
 @dataclass(frozen=True, slots=True)

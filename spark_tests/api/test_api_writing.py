@@ -166,6 +166,26 @@ def test_an_overwrite_without_rows_empties_the_table(tmp_path: Path) -> None:
     assert ids_of(table) == []
 
 
+@pytest.mark.parametrize("partition_by", ["", "day"])
+def test_a_dynamic_overwrite_without_rows_commits_nothing(
+    tmp_path: Path, partition_by: str
+) -> None:
+    table = new_table(tmp_path, partition_by=partition_by)
+    table.append(rows(1))
+    assert table.dynamic_partition_overwrite(rows()) == RowCounts()
+    assert ids_of(table) == [1]
+    assert len(table.snapshots()) == 1
+
+
+def test_an_overwrite_by_a_filter_without_rows_commits_what_it_deletes(tmp_path: Path) -> None:
+    """Also nothing, as Java Iceberg does."""
+    table = new_table(tmp_path, partition_by="day")
+    table.append(rows(1, day=1))
+    table.overwrite(rows(), "day = 2")
+    assert (len(table.snapshots()), head(table).operation) == (2, "delete")
+    assert ids_of(table) == [1]
+
+
 # Where a commit goes.
 
 

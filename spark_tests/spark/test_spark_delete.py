@@ -59,6 +59,24 @@ def test_deletes_follow_one_another(
     assert (deleted, ids_of(table)) == ([2, 3, 3], [8, 9, 10, 11])
 
 
+def test_snapshots_show_the_rows_that_vectors_have_left(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    table = people(tmp_path, 3)
+    table.delete("id IN (1, 2)")
+    table.delete("id = 4")
+    table.update({"name": "'x'"}, "id = 5")
+    table.delete("part = 1")
+    shown = [line.split()[3:] for line in repr(table.snapshots()).splitlines()[4:]]
+    assert shown == [
+        ["delete", "2", "10"],
+        ["delete", "1", "9"],
+        ["overwrite", "1", "1", "9"],
+        ["delete", "2", "7"],
+    ]
+    assert len(rows_of(table)) == 7
+
+
 def test_merge_on_read_keeps_data_files(spark: SparkSession, tmp_path: Path) -> None:
     table = people(tmp_path, 3)
     before = files_besides_metadata(tmp_path)

@@ -116,15 +116,56 @@ def test_a_reference_shows_the_limits_that_it_has() -> None:
     assert "max_ref_age_ms=9" in repr(SnapshotRef(5, RefType.BRANCH, max_ref_age_ms=9))
 
 
+NO_DELETES = {"total-delete-files": "0"}
+
+
 def test_snapshots_show_as_a_table() -> None:
-    first = snapshot(7, **{"added-records": "1200", "total-records": "1200"})
-    second = Snapshot(12, AUGUST, summary={"operation": "delete", "deleted-records": "200"})
-    assert repr(Snapshots((first, second))) == (
+    first = snapshot(7, **{"added-records": "1200", "total-records": "1200"}, **NO_DELETES)
+    second = {"operation": "delete", "deleted-records": "200", **NO_DELETES}
+    assert repr(Snapshots((first, Snapshot(12, AUGUST, 1, 7, summary=second)))) == (
         "2 snapshots\n"
         "snapshot_id  committed (UTC)            timestamp_ms  operation  added  deleted   rows\n"
         "          7  2026-08-30T12:00:01.123Z  1788091201123  append     1,200           1,200\n"
         "         12  2026-08-30T12:00:01.123Z  1788091201123  delete                200"
     )
+
+
+def _shown(*summaries: dict[str, str]) -> list[list[str]]:
+    """What is added, deleted and live, of snapshots that follow one of 100 rows without deletes."""
+    first = snapshot(1, **{"total-records": "100", **NO_DELETES})
+    later = [
+        Snapshot(at, AUGUST, at, at - 1, summary={"operation": "overwrite", **summary})
+        for at, summary in enumerate(summaries, 2)
+    ]
+    lines = repr(Snapshots((first, *later))).splitlines()[3:]
+    return [line.split("overwrite")[1].replace("≤ ", "≤").split() for line in lines]
+
+
+def test_rows_that_vectors_delete_are_not_live() -> None:
+    totals = {"total-records": "103", "total-delete-files": "1", "total-equality-deletes": "0"}
+    update = {"added-records": "3", "added-position-deletes": "5", "added-dvs": "1"}
+    again = {"added-position-deletes": "9", "removed-position-deletes": "5", "added-dvs": "1"}
+    drop = {"deleted-records": "100", "removed-position-deletes": "9", "total-records": "3"}
+    assert _shown(
+        {**totals, **update, "total-position-deletes": "5"},
+        {**totals, **again, "total-position-deletes": "9"},
+        {**totals, **drop, "total-position-deletes": "0", "total-delete-files": "0"},
+    ) == [["3", "5", "98"], ["4", "94"], ["91", "3"]]
+
+
+def test_what_other_deletes_delete_is_shown_as_not_known() -> None:
+    totals = {"total-records": "100", "total-delete-files": "1", "total-position-deletes": "5"}
+    none = {"total-equality-deletes": "0"}
+    files = {"added-position-deletes": "5", "added-position-delete-files": "1"}
+    own = {"icebergds.rows-deleted": "4", "icebergds.rows-updated": "1"}
+    by_value = {"added-equality-deletes": "1", "total-equality-deletes": "1"}
+    later = {"added-position-deletes": "1", "added-dvs": "1", "total-position-deletes": "6"}
+    assert _shown(
+        {**totals, **none, **files},
+        {**totals, **none, **later},
+        {**totals, **none, **files, **own},
+        {**totals, **by_value},
+    ) == [["≤5", "≤100"], ["≤1", "≤100"], ["5", "≤100"], ["≤100"]]
 
 
 def test_of_many_snapshots_the_newest_are_shown() -> None:

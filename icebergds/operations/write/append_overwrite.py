@@ -208,7 +208,8 @@ def commit_write(
 ) -> Committed | None:
     """Commits the files of a write; deletes them if it is certain that nothing was committed.
 
-    Also deletes them, and returns None, if the table already has this idempotent write.
+    Also deletes them, and returns None, if the table already has this idempotent write. Returns
+    None, too, if no rows replace the partitions that they are of: nothing is committed, as by Java.
 
     Args:
         table: as returned by `prepare_write`, for the first attempt; loaded again by default.
@@ -219,6 +220,9 @@ def commit_write(
         AlreadyExistsError: another writer created the table that this write was to create.
     """
     files = tuple(files)
+    is_dynamic = write.overwrite and write.options.overwrite_mode == "dynamic"
+    if is_dynamic and not files and write.new_table is None:
+        return None
     options = commit_options(write.options, write.table_uuid, {WRITE_ID: write.write_id})
     try:
         if table is None:
@@ -325,6 +329,8 @@ def _change(write: PreparedWrite, files: tuple[DataFile, ...]) -> Action:
 def _overwrite_filter(options: WriteOptions) -> Expr:
     if options.overwrite_filter is None:
         return TRUE
+    if not isinstance(options.overwrite_filter, str):
+        return options.overwrite_filter
     return parse_filter(options.overwrite_filter, time_zone=options.time_zone)
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from icebergds.catalog.address import TableAddress
 from icebergds.commit.idempotent_writes import IdempotentWrite
 from icebergds.errors import InvalidOptionError
+from icebergds.expr.nodes import Expr
 from icebergds.io.storage_options import STORAGE_OPTIONS, STORAGE_PREFIXES
 from icebergds.operations.options.arguments import write_arguments
 from icebergds.operations.options.selections import with_selection
@@ -101,7 +102,8 @@ class WriteOptions:
         create_branch: whether the branch is created if it does not exist.
         wap_id: stage the snapshot under this id instead of moving the branch.
         overwrite_mode: `static` or `dynamic`.
-        overwrite_filter: the rows to replace, as a Spark SQL condition.
+        overwrite_filter: the rows to replace, as a Spark SQL condition, or as a filter that is not
+            bound.
         isolation_level: `none`, `snapshot` or `serializable`; None for the operation's default.
         creation: how to create the table; None if it must exist.
         row_change: the change by key; None for an append or an overwrite.
@@ -116,7 +118,7 @@ class WriteOptions:
     create_branch: bool = False
     wap_id: str | None = None
     overwrite_mode: str = "static"
-    overwrite_filter: str | None = None
+    overwrite_filter: str | Expr | None = None
     time_zone: str | None = None
     isolation_level: str | None = None
     validate_from_snapshot_id: int | None = None

@@ -6,7 +6,7 @@ part that cannot be converted becomes `TRUE`: Spark evaluates the whole conditio
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
@@ -17,7 +17,18 @@ import numpy as np
 from icebergds.errors import InvalidFilterError
 from icebergds.expr.bind import bind
 from icebergds.expr.names import quote_name
-from icebergds.expr.nodes import MIRRORED, TRUE, Expr, Operation, Predicate, and_, not_, or_
+from icebergds.expr.nodes import (
+    FALSE,
+    MIRRORED,
+    TRUE,
+    Expr,
+    Operation,
+    Predicate,
+    and_,
+    not_,
+    or_,
+)
+from icebergds.expr.sql import like
 from icebergds.spark.types import READ_AS_ANOTHER_TYPE
 from icebergds.spec.schema import Schema
 from icebergds.spec.types import NestedField, StructType
@@ -63,7 +74,55 @@ def converted(condition: Any, schema: Schema, columns: Mapping[int, NestedField]
         schema: the table's.
         columns: the columns that are read, by the ids that Spark gave their attributes.
     """
-    return _Converter(schema, columns).at_least(condition)
+    return bind(_Converter(schema, columns).at_least(condition), schema)
+
+
+def converted_exactly(
+    condition: Any, schema: Schema, columns: Mapping[int, NestedField]
+) -> tuple[Expr | None, Expr]:
+    """The same condition as a predicate, and one that is true for every row for which it is.
+
+    Neither is bound. The first one is None if only Spark evaluates the condition. Arguments are
+    those of `converted`.
+    """
+    converter = _Converter(schema, columns)
+    exact = converter.exact(condition)
+    return exact, converter.at_least(condition) if exact is None else exact
+
+
+def equal_names(
+    condition: Any, schema: Schema, columns: Mapping[int, NestedField], others: Set[int]
+) -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]]:
+    """The names of columns of the table and of other rows that a condition says are equal.
+
+    Args:
+        others: the ids that Spark gave the attributes of the other rows.
+
+    Other arguments are those of `converted`.
+    """
+    match _kind(condition):
+        case "And":
+            yield from equal_names(condition.left(), schema, columns, others)
+            yield from equal_names(condition.right(), schema, columns, others)
+        case "EqualTo":
+            converter, sides = _Converter(schema, columns), (condition.left(), condition.right())
+            for one, other in (sides, sides[::-1]):
+                field, named = converter._field(_unwidened(one)), _path(_unwidened(other), others)
+                path = None if field is None else schema.paths_by_id.get(field.field_id)
+                if path is not None and named is not None:
+                    yield path, named
+
+
+def _path(node: Any, attributes: Set[int]) -> tuple[str, ...] | None:
+    """The name of one of some attributes, or of a field in it; None for others."""
+    match _kind(node):
+        case "AttributeReference":
+            return (str(node.name()),) if node.exprId().id() in attributes else None
+        case "GetStructField":
+            parent = _path(node.child(), attributes)
+            return None if parent is None else (*parent, str(node.extractFieldName()))
+        case _:
+            return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,17 +144,19 @@ class _Converter:
             case "With" if node.defs().size() == 1:
                 shared = replace(self, _shared=node.defs().head().child())
                 return shared.at_least(node.child())
-        exact = self._exact(node)
-        return TRUE if exact is None else self._bound(exact)
+        exact = self.exact(node)
+        return TRUE if exact is None else exact
 
-    def _bound(self, exact: Expr) -> Expr:
+    def exact(self, node: Any) -> Expr | None:
+        """The same condition, which binds to the schema; None if there is none."""
+        exact = self._exact(node)
         try:
-            return bind(exact, self._schema)
+            return None if exact is None or bind(exact, self._schema) is None else exact
         except InvalidFilterError:
-            return TRUE
+            return None
 
     def _exact(self, node: Any) -> Expr | None:
-        """The same condition, not bound yet; None if there is none."""
+        """The same condition, which may not bind to the schema; None if there is none."""
         kind = _kind(node)
         match kind:
             case "And" | "Or":
@@ -106,6 +167,18 @@ class _Converter:
             case "Not":
                 child = self._exact(node.child())
                 return None if child is None else not_(child)
+            case "Between":
+                return self._exact(node.replacement())
+            case "With" if node.defs().size() == 1:
+                shared = replace(self, _shared=node.defs().head().child())
+                return shared._exact(node.child())
+            case "Literal" if _type(node) == "boolean" and node.value() is not None:
+                return TRUE if node.value() else FALSE
+            case "IsNaN":
+                field = self._field(_unwidened(node.child()))
+                return None if field is None else self._predicate(Operation.IS_NAN, field, ())
+            case "Like":
+                return self._like(node)
             case "IsNull" | "IsNotNull":
                 field = self._field(node.child())
                 is_null = Operation.IS_NULL if kind == "IsNull" else Operation.NOT_NULL
@@ -127,6 +200,12 @@ class _Converter:
                 return found or self._of_values(MIRRORED[operation], right, [left])
             case _:
                 return None
+
+    def _like(self, node: Any) -> Expr | None:
+        equal = self._of_values(Operation.EQ, node.left(), [node.right()])
+        if not isinstance(equal, Predicate) or not isinstance(equal.values[0], str):
+            return None
+        return like(equal.name, equal.values[0], str(node.escapeChar()))
 
     def _null_safe(self, left: Any, right: Any) -> Expr | None:
         different = self._of_values(Operation.NOT_EQ, left, [right])

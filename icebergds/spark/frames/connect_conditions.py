@@ -8,9 +8,11 @@ for every row.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -21,12 +23,30 @@ from pyspark.sql.connect.expressions import (
     SQLExpression,
     UnresolvedFunction,
 )
+from pyspark.sql.types import BooleanType, DataType, DecimalType as SparkDecimalType
 
 from icebergds.errors import InvalidFilterError
 from icebergds.expr.bind import bind
-from icebergds.expr.names import quote_name, split_name
-from icebergds.expr.nodes import MIRRORED, TRUE, Expr, Operation, Predicate, and_, not_, or_
+from icebergds.expr.names import quote_name, resolve, split_name
+from icebergds.expr.nodes import (
+    FALSE,
+    MIRRORED,
+    TRUE,
+    And,
+    Expr,
+    Not,
+    Operation,
+    Or,
+    Predicate,
+    and_,
+    conjuncts,
+    disjuncts,
+    not_,
+    or_,
+)
+from icebergds.expr.sql import like
 from icebergds.operations.conditions import Setting, plannable_condition
+from icebergds.spark.row_level.condition_text import unqualified
 from icebergds.spark.types import READ_AS_ANOTHER_TYPE
 from icebergds.spec.schema import Schema
 from icebergds.spec.types import DecimalType, NestedField, StructType, TypeId
@@ -77,9 +97,58 @@ def converted(
     """
     converter = _Converter(schema, columns, setting)
     if isinstance(condition, str):
-        return converter.of_text(condition)
-    expression = getattr(condition, "_expr", None)
-    return TRUE if expression is None else converter.at_least(expression)
+        known = converter.of_text(condition) or TRUE
+    else:
+        expression = getattr(condition, "_expr", None)
+        known = TRUE if expression is None else converter.at_least(expression)
+    return bind(known, schema)
+
+
+def converted_exactly(
+    condition: Expression, schema: Schema, setting: Setting, names: Names
+) -> tuple[Expr | None, Expr]:
+    """The same condition as a predicate, and one that is true for every row for which it is.
+
+    Neither is bound. The first one is None if only Spark evaluates the condition.
+
+    Args:
+        condition: which Spark has analyzed: its names are known not to be ambiguous.
+        schema: the table's.
+        setting: of the session, by which it reads text and dates.
+        names: what qualifies columns in the condition.
+    """
+    converter = _Converter(schema, schema.fields, setting, names)
+    exact = converter.exact(condition)
+    return exact, converter.at_least(condition) if exact is None else exact
+
+
+def equal_names(condition: Expression) -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]]:
+    """The names that a condition says are equal, with their qualifiers."""
+    match condition:
+        case UnresolvedFunction(_name="and", _args=[left, right]):
+            yield from equal_names(left)
+            yield from equal_names(right)
+        case UnresolvedFunction(
+            _name="==" | "=", _args=[ColumnReference() as left, ColumnReference() as right]
+        ):
+            with suppress(InvalidFilterError):
+                yield (
+                    split_name(left._unparsed_identifier),
+                    split_name(right._unparsed_identifier),
+                )
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """What qualifies columns in a condition.
+
+    Attributes:
+        alias: the name of the table; None if it has none.
+        other: the name of other rows that the condition is about; None if there are none.
+    """
+
+    alias: str | None = None
+    other: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,35 +156,49 @@ class _Converter:
     _schema: Schema
     _columns: Sequence[NestedField]
     _setting: Setting
+    _names: Names = Names()
 
-    def of_text(self, text: str) -> Expr:
+    def of_text(self, text: str) -> Expr | None:
         # Whatever its case, a name is one of these; another column may have just this name.
         read = Schema(
             tuple(each for each in self._columns if each.field_id in self._schema.paths_by_id)
         )
         found = plannable_condition(text, read, self._setting(_ZONE), self._setting)
-        return TRUE if found is None else bind(found, read, case_sensitive=False)
+        return None if found is None else self._as_in_table(found, read)
 
     def at_least(self, node: Expression) -> Expr:
         """What is true for every row for which the node is."""
         match node:
-            case SQLExpression():
-                return self.of_text(node._expr)
             case UnresolvedFunction(_name="and", _args=[left, right]):
                 return and_(self.at_least(left), self.at_least(right))
             case UnresolvedFunction(_name="or", _args=[left, right]):
                 return or_(self.at_least(left), self.at_least(right))
+        exact = self.exact(node)
+        return TRUE if exact is None else exact
+
+    def exact(self, node: Expression) -> Expr | None:
+        """The same condition, which binds to the schema; None if there is none."""
         exact = self._exact(node)
-        if exact is None:
-            return TRUE
         try:
-            return bind(exact, self._schema)
+            return None if exact is None or bind(exact, self._schema) is None else exact
         except InvalidFilterError:
-            return TRUE
+            return None
 
     def _exact(self, node: Expression) -> Expr | None:
-        """The same condition, not bound yet; None if there is none."""
+        """The same condition, which may not bind to the schema; None if there is none."""
         match node:
+            case SQLExpression():
+                return None if self._names.other else self.of_text(self._unqualified(node._expr))
+            case LiteralExpression(_value=bool(value)):
+                return TRUE if value else FALSE
+            case ColumnReference():
+                return self._of_values(Operation.EQ, node, [LiteralExpression(True, BooleanType())])
+            case UnresolvedFunction(_name="<=>", _args=[left, right]):
+                return self._null_safe(left, right)
+            case UnresolvedFunction(_name="isNaN" | "isnan", _args=[child]):
+                return self._null_test(Operation.IS_NAN, child)
+            case UnresolvedFunction(_name="like", _args=[column, pattern]):
+                return self._like(column, pattern)
             case UnresolvedFunction(_name="and" | "or", _args=[left, right]):
                 one, other = self._exact(left), self._exact(right)
                 if one is None or other is None:
@@ -138,6 +221,39 @@ class _Converter:
                 return found or self._of_values(MIRRORED[operation], right, [left])
             case _:
                 return None
+
+    def _as_in_table(self, found: Expr, read: Schema) -> Expr:
+        """A condition on the columns that are read, with the names that the table has for them."""
+        match found:
+            case And() | Or():
+                parts = conjuncts(found) if isinstance(found, And) else disjuncts(found)
+                named = [self._as_in_table(part, read) for part in parts]
+                return and_(*named) if isinstance(found, And) else or_(*named)
+            case Not(child):
+                return not_(self._as_in_table(child, read))
+            case Predicate():
+                field = resolve(found.name, read, case_sensitive=False)
+                return replace(found, name=quote_name(self._schema.paths_by_id[field.field_id]))
+            case _:
+                return found
+
+    def _unqualified(self, text: str) -> str:
+        return text if self._names.alias is None else unqualified(text, self._names.alias)
+
+    def _like(self, column: Expression, pattern: Expression) -> Expr | None:
+        equal = self._of_values(Operation.EQ, column, [pattern])
+        if not isinstance(equal, Predicate) or not isinstance(equal.values[0], str):
+            return None
+        return like(equal.name, equal.values[0], "\\")
+
+    def _null_safe(self, left: Expression, right: Expression) -> Expr | None:
+        different = self._of_values(Operation.NOT_EQ, left, [right])
+        different = different or self._of_values(Operation.NOT_EQ, right, [left])
+        if not isinstance(different, Predicate):
+            return None
+        is_null = Predicate(Operation.IS_NULL, different.name)
+        # not (a <=> x) is (a != x or a is null).
+        return is_null if different.values == (None,) else not_(or_(different, is_null))
 
     def _null_test(self, operation: Operation, node: Expression) -> Expr | None:
         name = self._name(self._field(node))
@@ -165,7 +281,7 @@ class _Converter:
         name = literal._dataType.simpleString()
         if isinstance(field.field_type, DecimalType):
             # Spark compares them as decimals that hold both, if these have no more than 38 digits.
-            return name in _INTEGERS and field.field_type.precision + 19 <= 38
+            return _digits_of_both(field.field_type, literal._dataType) <= 38
         type_id = field.field_type.type_id if hasattr(field.field_type, "type_id") else None
         if type_id is None or type_id in READ_AS_ANOTHER_TYPE:
             return False
@@ -186,6 +302,11 @@ class _Converter:
             parts = split_name(node._unparsed_identifier)
         except InvalidFilterError:
             return None
+        qualifier = parts[0].lower() if len(parts) > 1 else None
+        if qualifier is not None and qualifier == (self._names.other or "").lower():
+            return None
+        if qualifier is not None and qualifier == (self._names.alias or "").lower():
+            parts = parts[1:]
         fields, field = self._columns, None
         for part in parts:
             named = [found for found in fields if found.name.lower() == part.lower()]
@@ -194,6 +315,17 @@ class _Converter:
             field = named[0]
             fields = field.field_type.fields if isinstance(field.field_type, StructType) else ()
         return field
+
+
+def _digits_of_both(one: DecimalType, other: DataType) -> float:
+    """The digits of a decimal type that holds all values of both types; of others, too many."""
+    if isinstance(other, SparkDecimalType):
+        whole, scale = other.precision - other.scale, other.scale
+    elif other.simpleString() in _INTEGERS:
+        whole, scale = 19, 0
+    else:
+        return inf
+    return max(one.precision - one.scale, whole) + max(one.scale, scale)
 
 
 def _python_value(literal: LiteralExpression) -> Any:

@@ -16,7 +16,7 @@ from icebergds.errors import InvalidDataError, InvalidFilterError, InvalidOption
 from icebergds.expr.names import quote_name, resolve
 from icebergds.spark.row_level.conditions import Value, as_value, first_line
 from icebergds.spark.row_level.target import Target
-from icebergds.spark.types import spark_type
+from icebergds.spark.types import all_nullable, spark_type
 from icebergds.spec.types import IcebergType, NestedField, StructType
 
 _TIMES = (spark.DateType, spark.TimestampType, spark.TimestampNTZType)
@@ -99,7 +99,7 @@ def fitting(frame: DataFrame, value: Column, field: NestedField, what: str) -> C
     Raises:
         InvalidDataError: its type does not fit, or it cannot be resolved.
     """
-    wanted = spark_type(field.field_type)
+    wanted = assigned_type(field.field_type)
     try:
         # Selected together with the rows, so that aggregates are errors.
         found = frame.select("*", value.alias("value")).schema[-1].dataType
@@ -125,6 +125,15 @@ def fitting(frame: DataFrame, value: Column, field: NestedField, what: str) -> C
     )
     failed = f.raise_error(message).cast(wanted)
     return f.when(value.isNull() | cast.isNotNull(), cast).otherwise(failed)
+
+
+def assigned_type(field_type: IcebergType) -> spark.DataType:
+    """The type to cast values of a column to.
+
+    Nulls are allowed at every level: Spark refuses a cast to a type with fewer nulls by the types
+    alone. The task that writes the rows refuses nulls in required fields.
+    """
+    return all_nullable(spark_type(field_type))
 
 
 def _field(target: Target, name: Any, statement: str) -> NestedField:

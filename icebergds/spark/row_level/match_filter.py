@@ -15,7 +15,8 @@ from typing import Any
 from pyspark.sql import Column, DataFrame, functions as f, types as spark
 
 from icebergds.expr.names import quote_name, split_name
-from icebergds.expr.nodes import Expr
+from icebergds.expr.nodes import TRUE, Expr, and_, or_
+from icebergds.spark.row_level.column_conditions import as_text, column_filter, join_filter
 from icebergds.spark.row_level.condition_text import (
     conjuncts_of,
     equal_names,
@@ -38,12 +39,14 @@ class Sides:
     Attributes:
         source: the source rows.
         source_alias, target_alias: the names of the two sides.
+        joined: an inner join of no rows of the table, on the left, and the source by the condition.
     """
 
     target: Target
     source: DataFrame
     source_alias: str
     target_alias: str
+    joined: DataFrame
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,22 +71,23 @@ def match_filter(sides: Sides, on: Any, by_source: Sequence[Any]) -> tuple[Expr 
     """
     if sides.target.snapshot() is None:
         return None, sides.source
-    others = [_of_target_alone(sides, condition) for condition in by_source]
-    if None in others:
-        return None, sides.source
+    others: list[Expr] = []
+    for condition in by_source:
+        other = _of_target_alone(sides, condition)
+        if other is None:
+            return None, sides.source
+        others.append(other)
     parts, pairs = _parts(sides, on)
     source = sides.source
     for pair in pairs:
         bounds = _bounds(sides, pair)
-        if bounds is not None and sides.target.plannable(bounds.of_target) is not None:
-            parts.append(bounds.of_target)
+        found = None if bounds is None else sides.target.plannable(bounds.of_target)
+        if bounds is not None and found is not None:
+            parts.append(found)
             source = source.where(bounds.of_source)
     if not parts:
         return None, source
-    matched = " AND ".join(f"({part})" for part in parts)
-    text = " OR ".join([f"({matched})", *(f"({other})" for other in others)])
-    found = sides.target.plannable(text)
-    return (found, source) if found is not None else (None, sides.source)
+    return or_(and_(*parts), *others), source
 
 
 def equal_columns(sides: Sides, on: Any) -> list[EqualColumns]:
@@ -91,13 +95,19 @@ def equal_columns(sides: Sides, on: Any) -> list[EqualColumns]:
     return _parts(sides, on)[1]
 
 
-def _parts(sides: Sides, on: Any) -> tuple[list[str], list[EqualColumns]]:
+def _parts(sides: Sides, on: Any) -> tuple[list[Expr], list[EqualColumns]]:
     """The conditions on the table alone, and the pairs of equal columns."""
     if isinstance(on, list | tuple):
         return [], [EqualColumns(name, name) for name in on]
+    target = sides.target
+    on = as_text(target.spark, on)
     if not isinstance(on, str):
-        return [], []
-    parts: list[str] = []
+        aliases = sides.target_alias, sides.source_alias
+        known = join_filter(target.spark, on, target.schema, sides.joined, aliases)
+        equal = [_pair(sides, *names) for names in known.equal]
+        alone = [] if known.of_target == TRUE else [known.of_target]
+        return alone, [pair for pair in equal if pair is not None]
+    parts: list[Expr] = []
     pairs: list[EqualColumns] = []
     for tokens in conjuncts_of(on):
         names = equal_names(tokens)
@@ -105,22 +115,26 @@ def _parts(sides: Sides, on: Any) -> tuple[list[str], list[EqualColumns]]:
         if pair is not None:
             pairs.append(pair)
             continue
-        text = _of_target_alone(sides, "".join(token.text for token in tokens))
-        if text is not None:
-            parts.append(text)
+        part = _of_target_alone(sides, "".join(token.text for token in tokens))
+        if part is not None:
+            parts.append(part)
     return parts, pairs
 
 
-def _of_target_alone(sides: Sides, condition: Any) -> str | None:
-    """A condition that table scans can be planned with, without the table's alias; else None."""
-    if not isinstance(condition, str):
+def _of_target_alone(sides: Sides, condition: Any) -> Expr | None:
+    """What a condition says of the table alone; None if nothing that scans can be planned with."""
+    target = sides.target
+    condition = as_text(target.spark, condition)
+    if condition is not None and not isinstance(condition, str):
+        known = column_filter(target.spark, condition, target.schema, sides.target_alias)
+        return None if known.at_least == TRUE else known.at_least
+    if condition is None:
         return None
     parts = conjuncts_of(condition)
     if not parts or any(has_alias(part, sides.source_alias) for part in parts):
         return None
     texts = [without_alias(part, sides.target_alias) for part in parts]
-    text = " AND ".join(f"({text})" for text in texts)
-    return text if sides.target.plannable(text) is not None else None
+    return target.plannable(" AND ".join(f"({text})" for text in texts))
 
 
 def _pair(sides: Sides, one: tuple[str, ...], other: tuple[str, ...]) -> EqualColumns | None:
@@ -128,7 +142,10 @@ def _pair(sides: Sides, one: tuple[str, ...], other: tuple[str, ...]) -> EqualCo
         of_target = _own(left, sides.target_alias, _names(spark_schema(sides.target.schema)))
         of_source = _own(right, sides.source_alias, _names(sides.source.schema))
         if of_target is not None and of_source is not None:
-            return EqualColumns(of_target, of_source)
+            named = [name.lower() for name in sides.source.columns]
+            # A Column may be one of several that have the name.
+            is_one = named.count(split_name(of_source)[0].lower()) == 1
+            return EqualColumns(of_target, of_source) if is_one else None
     return None
 
 

@@ -15,7 +15,7 @@ from icebergds.expr.names import quote_name, resolve, split_name
 from icebergds.operations.write.row_counts import RowCounts
 from icebergds.spark.dataframe_schema import iceberg_schema, optional_columns
 from icebergds.spark.errors import own_errors
-from icebergds.spark.row_level.assignments import plan_assignments
+from icebergds.spark.row_level.assignments import assigned_type, plan_assignments
 from icebergds.spark.row_level.condition_text import without_columns_of
 from icebergds.spark.row_level.conditions import (
     Value,
@@ -29,7 +29,7 @@ from icebergds.spark.row_level.defaults import default_column
 from icebergds.spark.row_level.match_filter import Sides, match_filter
 from icebergds.spark.row_level.matching_rows import only_matching
 from icebergds.spark.row_level.target import FILE, LAST_UPDATED, POS, ROW_ID, WRITE, Target
-from icebergds.spark.types import spark_schema, spark_type
+from icebergds.spark.types import spark_schema
 from icebergds.spec.schema import Schema
 
 Condition: TypeAlias = str | Column
@@ -195,7 +195,7 @@ class _Merge:
             self._check_side(clause, empty)
         conditions = [self._condition(checked, clause) for clause in self.clauses]
         written = self._written(checked)
-        sides = Sides(self.target, self.source, self.source_alias, self.target_alias)
+        sides = Sides(self.target, self.source, self.source_alias, self.target_alias, checked)
         by_source = [clause.condition for clause in self.clauses if clause.rows == BY_SOURCE]
         with own_errors():
             row_filter, source = match_filter(sides, on, by_source)
@@ -398,7 +398,9 @@ class _Merge:
     def _chosen(self, written: Sequence[Mapping[str, Column]]) -> list[Column]:
         """The columns of the rows to write, each chosen by the clause that applies."""
         return [
-            self._choice(field.name, written).cast(spark_type(field.field_type)).alias(field.name)
+            self._choice(field.name, written)
+            .cast(assigned_type(field.field_type))
+            .alias(field.name)
             for field in self.target.schema.fields
         ]
 

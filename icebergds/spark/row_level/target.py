@@ -28,6 +28,7 @@ from icebergds.operations.write.row_change_settings import (
 from icebergds.operations.write.target_branch import check_target_branch
 from icebergds.spark.dataframe_schema import incoming_arrow_schema
 from icebergds.spark.distribution import KeyedRows, partition_keys
+from icebergds.spark.row_level.column_conditions import as_text, column_filter
 from icebergds.spark.row_level.condition_text import conjunct_texts, unqualified
 from icebergds.spark.row_level.rows import StatementRows, plan_rows_to_change
 from icebergds.spark.save_job import run_job
@@ -79,6 +80,9 @@ class Target:
 
     def plannable(self, condition: object) -> Expr | None:
         """The condition to plan scans with; None if only Spark evaluates it correctly."""
+        condition = as_text(self.spark, condition)
+        if condition is not None and not isinstance(condition, str):
+            return column_filter(self.spark, condition, self.schema, self.alias).exact
         setting = session_setting(self.spark)
         if isinstance(condition, str) and self.alias is not None:
             condition = unqualified(condition, self.alias)
@@ -86,12 +90,18 @@ class Target:
 
     def plannable_part(self, condition: object) -> Expr | None:
         """What can be planned with of a condition, such as beside a sub-query."""
+        condition = as_text(self.spark, condition)
+        if condition is None:
+            return None
+        if not isinstance(condition, str):
+            found = column_filter(self.spark, condition, self.schema, self.alias)
+            return None if found.at_least == TRUE else found.at_least
         whole = self.plannable(condition)
-        if whole is not None or not isinstance(condition, str):
+        if whole is not None:
             return whole
         parts = [self.plannable(part) for part in conjunct_texts(condition)]
-        found = [part for part in parts if part is not None]
-        return and_(*found) if found else None
+        known = [part for part in parts if part is not None]
+        return and_(*known) if known else None
 
     def called(self, frame: DataFrame) -> DataFrame:
         """Rows of the table under its alias."""
