@@ -4,6 +4,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 SPARK41 := .venv-spark41
+NEWEST := .venv-newest-python
+NEWEST_PYTHON ?= $(lastword $(shell .ci/pythons.sh))
 # Each of them has a Spark session of its own: about 3 GB.
 SPARK_WORKERS ?= 2
 SERVERS ?= .ci/servers.sh
@@ -18,7 +20,8 @@ export PYTHONDONTWRITEBYTECODE =
 export PYSPARK_PYTHON = $(CURDIR)/$(BIN)/python
 export ICEBERGDS_JAVA_PYTHON = $(CURDIR)/$(SPARK41)/bin/python
 
-.PHONY: demo cdc maintenance tour test test-plain test-spark test-spark41 test-every-spark nightly check interop bench clean
+.PHONY: demo cdc maintenance tour test test-plain test-spark test-newest-python test-spark41 \
+	test-every-spark nightly check interop bench clean
 
 demo: $(VENV)/.installed-for-use
 	$(BIN)/python examples/demo.py
@@ -45,6 +48,12 @@ test-plain: $(VENV)/.installed
 test-spark: $(VENV)/.installed
 	@$(SERVERS) || true
 	$(BIN)/python $(PYTEST) $(SPARK) spark_tests/spark
+
+# What users do, with the packages that they have, and what needs no others.
+test-newest-python: $(NEWEST)/.installed
+	$(NEWEST)/bin/python $(PYTEST) spark_tests/commit spark_tests/expr
+	PYSPARK_PYTHON=$(CURDIR)/$(NEWEST)/bin/python \
+		$(NEWEST)/bin/python $(PYTEST) spark_tests/spark/test_spark_docs.py
 
 interop: $(VENV)/.installed $(SPARK41)/.installed
 	export ICEBERGDS_WITH_AWS=1 && . .ci/java_oracle.sh && \
@@ -118,7 +127,7 @@ bench: $(VENV)/.installed $(SPARK41)/.installed
 	$(BIN)/python benchmarks/storage.py
 
 clean:
-	rm -rf $(VENV) $(SPARK41) .cache spark-warehouse
+	rm -rf $(VENV) $(SPARK41) $(NEWEST) .cache spark-warehouse
 
 # What a user needs, and no more.
 $(VENV)/.installed-for-use: pyproject.toml
@@ -138,4 +147,10 @@ $(SPARK41)/.installed: pyproject.toml
 	$(SPARK41)/bin/python -m pip install --quiet --upgrade pip
 	$(SPARK41)/bin/python -m pip install --quiet --editable ".[s3,sql-postgres,yaml]" \
 		"pyspark[connect]==4.1.*" pytest pytest-xdist pytest-rerunfailures hypothesis
+	touch $@
+
+$(NEWEST)/.installed: pyproject.toml
+	$(NEWEST_PYTHON) -m venv $(NEWEST)
+	$(NEWEST)/bin/python -m pip install --quiet --editable ".[sql-sqlite,yaml]" \
+		pytest pytest-rerunfailures hypothesis
 	touch $@

@@ -188,10 +188,10 @@ def test_statements_in_errors_have_no_values(tmp_path: Path) -> None:
     uri = f"sqlite:///{tmp_path}/c.db"
     catalog = open_sql_catalog(uri, tmp_path)
     execute(uri, "DROP TABLE iceberg_namespace_properties")
+    # A statement of its own: a traceback shows all lines of a call.
+    insert = catalog.namespaces.insert(("db",), {"key": "hunter2"})
     with pytest.raises(IcebergError) as raised:
-        catalog.namespaces.database.require(
-            catalog.namespaces.insert(("db",), {"key": "hunter2"}), "create namespace db"
-        )
+        catalog.namespaces.database.require(insert, "create namespace db")
     assert "hunter2" not in "".join(traceback.format_exception(raised.value))
 
 
