@@ -5,8 +5,9 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from icebergds.api.scan import TableScan
 from icebergds.catalog.loaded_table import LoadedTable
 from icebergds.commit.operations import TableState
 from icebergds.commit.snapshot_commit import Committed
@@ -15,9 +16,10 @@ from icebergds.commit.transaction import in_one_commit
 from icebergds.errors import InvalidOptionError
 from icebergds.expr.nodes import Expr
 from icebergds.operations.conditions import Setting, default_setting, plannable_condition
+from icebergds.operations.options.rows import ArrowRows, Rows, arrow_rows
 from icebergds.operations.outcomes import nothing_committed
+from icebergds.operations.write import arrow_rows as in_process
 from icebergds.operations.write.append_overwrite import with_merged_schema
-from icebergds.operations.write.arrow_rows import Rows, change_rows
 from icebergds.operations.write.ignored_audit import refuse_ignored_audit
 from icebergds.operations.write.metadata_delete import delete_by_metadata, is_metadata_delete
 from icebergds.operations.write.options import WriteOptions, refuse_options_of_writes
@@ -39,14 +41,14 @@ class Changed:
     state: TableState
 
 
-def write_frame(
-    table: LoadedTable, df: DataFrame, options: WriteOptions, *, overwrite: bool
+def write_rows(
+    table: LoadedTable, rows: Rows | DataFrame, options: WriteOptions, *, overwrite: bool
 ) -> Committed | None:
-    """Appends or overwrites a DataFrame.
-
-    Arguments and errors are those of `Table.append` and `Table.overwrite`.
-    """
-    _require_frame(df)
+    """Implements `Table.append` and `Table.overwrite`."""
+    given = _in_process(rows, table.name)
+    if given is not None:
+        return in_process.write_rows(options, given, overwrite=overwrite, table=table)
+    df = _frame(rows)
     refuse_ignored_audit(_session_setting(df.sparkSession), table, options)
     from icebergds.spark import dataframe_writes
 
@@ -54,15 +56,15 @@ def write_frame(
 
 
 def overwrite_rows(
-    table: LoadedTable, df: Rows | DataFrame, condition: str | Column, options: WriteOptions
+    table: LoadedTable, rows: Rows | DataFrame, condition: str | Column, options: WriteOptions
 ) -> Committed | None:
     """Implements `Table.overwrite` for conditions that only Spark can evaluate."""
-    if isinstance(df, Rows):
+    if _in_process(rows, table.name) is not None:
         raise InvalidOptionError(
             f"overwrite_filter is a {type(condition).__name__}, which needs the rows as a Spark "
-            "DataFrame; with Arrow rows, give overwrite_filter as SQL text"
+            "DataFrame; with other rows, give overwrite_filter as SQL text"
         )
-    _require_frame(df)
+    df = _frame(rows)
     refuse_ignored_audit(_session_setting(df.sparkSession), table, options)
     from icebergds.spark import dataframe_writes
 
@@ -126,7 +128,7 @@ def begin_merge(
         finish: called with the result of the merge.
         aliases: of the source and of the table.
     """
-    _require_frame(source, "merged")
+    source = _frame(source, "merged")
     refuse_options_of_writes(options, "merge")
     from icebergds.spark.row_level.merge import MergeBuilder
     from icebergds.spark.row_level.target import Target, make_target
@@ -154,13 +156,14 @@ def change_by_key(table: LoadedTable, rows: Rows | DataFrame, options: WriteOpti
     Args:
         options: say which change (`row_change`).
     """
-    if isinstance(rows, Rows):
-        return _changed(table, change_rows(table, options, rows))
+    given = _in_process(rows, table.name)
+    if given is not None:
+        return _changed(table, in_process.change_rows(table, options, given))
     from icebergds.spark.row_level import upsert
 
-    _require_frame(rows)
-    refuse_ignored_audit(_session_setting(rows.sparkSession), table, options)
-    return _changed(table, upsert.change_by_key(table, rows, options))
+    df = _frame(rows)
+    refuse_ignored_audit(_session_setting(df.sparkSession), table, options)
+    return _changed(table, upsert.change_by_key(table, df, options))
 
 
 def _with_columns(
@@ -183,15 +186,29 @@ def _state_after(table: LoadedTable, committed: Committed | None) -> TableState:
     return table.state if committed is None else committed.state
 
 
-def _require_frame(rows: object, done: str = "written") -> None:
-    if not hasattr(rows, "sparkSession"):
-        or_arrow = "" if done == "merged" else ", or an Arrow table, batch or reader"
-        raise InvalidOptionError(
-            f"rows of type {type(rows).__module__}.{type(rows).__name__} cannot be {done}: "
-            f"expected a Spark DataFrame{or_arrow}; convert the rows, such as with "
-            "spark.createDataFrame(...), table.scan(...).to_df(spark) or "
-            "pyarrow.Table.from_pandas(...)"
-        )
+def _in_process(rows: Any, table: str) -> ArrowRows | None:
+    """Rows to write in this process; None for a Spark DataFrame and what is not rows."""
+    # Its stream would turn the errors of reading into those of Arrow.
+    is_scan = isinstance(rows, TableScan)
+    return rows.to_arrow_batch_reader() if is_scan else arrow_rows(rows, f"table {table}")
+
+
+def _frame(rows: Any, done: str = "written") -> DataFrame:
+    """The rows, which are a Spark DataFrame."""
+    if hasattr(rows, "sparkSession"):
+        return rows  # type: ignore[no-any-return]
+    expected = "a Spark DataFrame"
+    if done == "written":
+        expected += ", or rows of pyarrow, pandas, polars or another library with Arrow streams"
+    how = "spark.createDataFrame(...) or table.scan(...).to_df(spark)"
+    if type(rows).__module__.startswith("pyspark.pandas."):
+        how = "its to_spark()"
+    elif hasattr(rows, "collect") and done == "written":
+        how = "its collect()"
+    raise InvalidOptionError(
+        f"rows of type {type(rows).__module__}.{type(rows).__name__} cannot be {done}: expected "
+        f"{expected}; convert the rows, such as with {how}"
+    )
 
 
 def _plannable(

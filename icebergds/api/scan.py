@@ -88,6 +88,13 @@ class TableScan:
             batches = _first_rows(batches, self.limit)
         return pa.RecordBatchReader.from_batches(schema_to_arrow(plan.columns), batches)
 
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """Plans the scan now and streams its rows, for `pyarrow.table(scan)`, polars or DuckDB.
+
+        Arguments are those of Arrow's PyCapsule protocol, errors those of `to_arrow_batch_reader`.
+        """
+        return self.to_arrow_batch_reader().__arrow_c_stream__(requested_schema)
+
     def to_df(self, spark: SparkSession) -> DataFrame:
         """Plans the scan now and returns it as a DataFrame, pinned to this state of the table.
 

@@ -23,7 +23,7 @@ from icebergds.api.row_level import (
     delete_rows,
     overwrite_rows,
     update_rows,
-    write_frame,
+    write_rows,
 )
 from icebergds.api.scan import listed_names
 from icebergds.catalog.address import TableAddress
@@ -35,8 +35,8 @@ from icebergds.io.fileio import FileIO
 from icebergds.operations.options.arguments import (
     names_argument,
 )
+from icebergds.operations.options.rows import Rows
 from icebergds.operations.outcomes import nothing_committed
-from icebergds.operations.write.arrow_rows import Rows, write_rows
 from icebergds.operations.write.options import WriteOptions
 from icebergds.operations.write.row_change_options import WriteOperation
 from icebergds.operations.write.row_counts import RowCounts, counts_of_write
@@ -156,7 +156,8 @@ class Table:
         and each task sorts its rows by the table's sort order.
 
         Args:
-            df: a Spark DataFrame, or an Arrow table, record batch or record batch reader.
+            df: a Spark DataFrame; or rows of pyarrow, pandas, polars or any other library with
+                Arrow streams (`__arrow_c_stream__`), which are written in this process.
             branch: the branch to commit to; main by default.
             snapshot_properties: entries to add to the snapshot summary.
             options: further write options, such as `target-file-size-bytes`.
@@ -186,7 +187,8 @@ class Table:
         Args:
             overwrite_filter: the rows to replace, as Spark SQL or a Spark column. If it matches
                 only some rows of a file, Spark finds them and they are deleted as by `delete`.
-                This needs a Spark DataFrame; with Arrow rows it is an error and nothing is written.
+                This needs a Spark DataFrame; with other rows it is an error and nothing is
+                written.
 
         Other arguments and errors are those of `append`.
 
@@ -351,7 +353,7 @@ class Table:
         them.
 
         Args:
-            df: a Spark DataFrame, or an Arrow table, record batch or record batch reader.
+            df: the rows, as for `append`.
             keys: the key columns; the table's identifier fields by default.
             order_by: if several rows of `df` have the same key, the one with the greatest value
                 in this column wins; without `order_by`, such rows are an error.
@@ -507,10 +509,7 @@ class Table:
     def _write(self, rows: Rows | DataFrame, overwrite: bool, options: WriteOptions) -> RowCounts:
         with nothing_committed(self.name, merges_schema=options.merge_schema):
             table = self._current()
-            if isinstance(rows, Rows):
-                committed = write_rows(options, rows, overwrite=overwrite, table=table)
-            else:
-                committed = write_frame(table, rows, options, overwrite=overwrite)
+            committed = write_rows(table, rows, options, overwrite=overwrite)
         self._state = table.state if committed is None else committed.state
         return counts_of_write(committed)
 

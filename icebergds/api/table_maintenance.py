@@ -9,8 +9,6 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
-
 from icebergds.api.maintenance import filter_argument, task_runner, zone_of
 from icebergds.api.rewrite import rewrite_files
 from icebergds.api.rewrite_strategy import rewriter_of
@@ -59,6 +57,7 @@ from icebergds.operations.options.arguments import (
     text_argument,
 )
 from icebergds.operations.options.moments import moment_or_age
+from icebergds.operations.options.rows import Rows
 from icebergds.operations.outcomes import nothing_committed
 from icebergds.spec.sort import SortOrder
 from icebergds.spec.values.dates import now_ms
@@ -432,7 +431,7 @@ def remove_orphan_files(
     *,
     dry_run: bool = False,
     max_concurrent_deletes: int | None = None,
-    file_list: Sequence[str] | pa.Table | None = None,
+    file_list: Sequence[str] | Rows | None = None,
     equal_schemes: Mapping[str, str] | None = None,
     equal_authorities: Mapping[str, str] | None = None,
     prefix_mismatch_mode: str = "error",
@@ -452,9 +451,9 @@ def remove_orphan_files(
         dry_run: only find them.
         max_concurrent_deletes: how many batches of files are deleted side by side; 4 by
             default.
-        file_list: files to examine instead of listing the directory: locations, or an Arrow
-            table with columns `file_path` and `last_modified`. `older_than` may be any time.
-            Files outside of `location` are ignored.
+        file_list: files to examine instead of listing the directory: locations, or a table of
+            Arrow, pandas or polars with columns `file_path` and `last_modified`. `older_than` may
+            be any time. Files outside of `location` are ignored.
         equal_schemes: schemes that mean the same, such as `{"oss": "s3"}`. Known are s3a and
             s3n (s3), gcs (gs), abfss (abfs) and wasbs (wasb).
         equal_authorities: buckets or hosts that mean the same.

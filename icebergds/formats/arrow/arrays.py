@@ -18,9 +18,44 @@ def storage(array: pa.Array) -> pa.Array:
         if isinstance(array, pa.ExtensionArray):
             array = array.storage
         elif pa.types.is_dictionary(array.type):
-            array = array.dictionary_decode()
+            array = _decoded(array)
         else:
             return array
+
+
+def filtered(batch: pa.RecordBatch, mask: pa.BooleanArray) -> pa.RecordBatch:
+    """Some rows of a batch, without the views that Arrow does not filter."""
+    fields = [field.with_type(_without_views(field.type)) for field in batch.schema]
+    filterable = pa.schema(fields, batch.schema.metadata)
+    return (batch if batch.schema == filterable else batch.cast(filterable)).filter(mask)
+
+
+def _without_views(given: pa.DataType) -> pa.DataType:
+    is_type = pa.types
+    if is_type.is_string_view(given):
+        return pa.large_string()
+    if is_type.is_binary_view(given):
+        return pa.large_binary()
+    if is_type.is_struct(given):
+        return pa.struct([field.with_type(_without_views(field.type)) for field in given])
+    if is_type.is_map(given):
+        key, item = given.key_field, given.item_field
+        return pa.map_(
+            key.with_type(_without_views(key.type)), item.with_type(_without_views(item.type))
+        )
+    if is_type.is_list(given) or is_type.is_large_list(given) or is_type.is_fixed_size_list(given):
+        element = given.value_field.with_type(_without_views(given.value_type))
+        if is_type.is_fixed_size_list(given):
+            return pa.list_(element, given.list_size)
+        return pa.list_(element) if is_type.is_list(given) else pa.large_list(element)
+    # Other types hold no views, or are filtered without touching what they hold.
+    return given
+
+
+def _decoded(array: pa.DictionaryArray) -> pa.Array:
+    values = array.dictionary
+    # Arrow does not decode dictionaries of views, which polars has for categories.
+    return values.cast(_without_views(values.type)).take(array.indices)
 
 
 def validity(array: pa.Array) -> pa.Buffer | None:

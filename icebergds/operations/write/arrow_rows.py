@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TypeAlias
 
 import pyarrow as pa
 
@@ -13,18 +12,16 @@ from icebergds.commit.snapshot_commit import Committed
 from icebergds.errors import InvalidOptionError
 from icebergds.formats.data_file.file_schema import schema_from_arrow
 from icebergds.io.background import start_reading
+from icebergds.operations.options.rows import ArrowRows
 from icebergds.operations.write.append_overwrite import commit_write, prepare_write
 from icebergds.operations.write.delta_commit import commit_delta
 from icebergds.operations.write.key_changes import prepare_key_change
 from icebergds.operations.write.options import WriteOptions
 from icebergds.write.task import write_batches
 
-Rows: TypeAlias = pa.Table | pa.RecordBatch | pa.RecordBatchReader
-"""Rows as an Arrow table, record batch or record batch reader."""
-
 
 def write_rows(
-    options: WriteOptions, rows: Rows, *, overwrite: bool, table: LoadedTable | None = None
+    options: WriteOptions, rows: ArrowRows, *, overwrite: bool, table: LoadedTable | None = None
 ) -> Committed | None:
     """Writes rows and commits them; returns None if the table already has this idempotent write.
 
@@ -49,7 +46,7 @@ def write_rows(
     return commit_write(write, files, table)
 
 
-def change_rows(table: LoadedTable, options: WriteOptions, rows: Rows) -> Committed | None:
+def change_rows(table: LoadedTable, options: WriteOptions, rows: ArrowRows) -> Committed | None:
     """Changes rows by key, applying rows of one key in their order, and commits the change.
 
     Returns None if there was nothing to commit.
@@ -79,7 +76,7 @@ def _reading_manifest_list(table: LoadedTable, branch: str) -> LoadedTable:
     return table
 
 
-def _batches(rows: Rows) -> Iterator[pa.RecordBatch]:
+def _batches(rows: ArrowRows) -> Iterator[pa.RecordBatch]:
     if isinstance(rows, pa.RecordBatch):
         return iter([rows])
     return iter(rows) if isinstance(rows, pa.RecordBatchReader) else iter(rows.to_batches())

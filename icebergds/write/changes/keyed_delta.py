@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from icebergds.errors import InvalidOptionError, UnsupportedFeatureError
+from icebergds.formats.arrow.arrays import filtered
 from icebergds.formats.deletes.key_hash import Hashes
 from icebergds.formats.deletes.positions import PositionSet
 from icebergds.spec.manifest import DataFile, DataFileRef, FileFormat
@@ -229,7 +230,7 @@ class _Changes:
             return
         numbers = np.arange(first, first + count, dtype=np.int64)
         if not is_written.all():
-            batch, numbers = batch.filter(pa.array(is_written)), numbers[is_written]
+            batch, numbers = filtered(batch, pa.array(is_written)), numbers[is_written]
         self._matching = self._matching.fitting(batch.schema)
         yield with_numbers(self._matching.apply(batch), numbers)
 

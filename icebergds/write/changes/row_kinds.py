@@ -9,6 +9,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from icebergds.errors import InvalidDataError
+from icebergds.formats.arrow.arrays import storage
 
 Kinds = npt.NDArray[np.int8]
 Mask = npt.NDArray[np.bool_]
@@ -46,13 +47,13 @@ def parse_row_kinds(values: pa.Array, column: str) -> Kinds:
     """Parses the kinds of rows.
 
     Args:
-        values: names of row kinds, as strings.
+        values: names of row kinds, as strings or categories.
         column: the name of their column, for messages.
 
     Raises:
         InvalidDataError: a name is unknown or null.
     """
-    encoded = values.cast(pa.string()).dictionary_encode(null_encoding="encode")
+    encoded = storage(values).cast(pa.string()).dictionary_encode(null_encoding="encode")
     names = encoded.dictionary.to_pylist()
     kinds = np.array([_kind(name, column) for name in names], np.int8)
     found: Kinds = kinds[np.asarray(encoded.indices)]

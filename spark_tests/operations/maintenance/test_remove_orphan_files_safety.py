@@ -276,12 +276,19 @@ def test_a_list_of_files_is_compared_instead_of_the_directory(table: Table) -> N
     assert not Path(old).exists()
 
 
-def test_the_times_of_a_list_count(table: Table) -> None:
+def with_views(listed: pa.Table) -> pa.RecordBatchReader:
+    """The list as polars has it."""
+    paths = listed["file_path"].cast(pa.string_view()).combine_chunks()
+    return listed.set_column(0, "file_path", paths).to_reader()
+
+
+@pytest.mark.parametrize("given_as", [pa.table, pa.Table.to_pandas, with_views])
+def test_the_times_of_a_list_count(table: Table, given_as: Callable[[pa.Table], Any]) -> None:
     planted = plant(root_of(table), days=0)
     moment = datetime.now(UTC) - timedelta(hours=1)
-    given = pa.table({"file_path": [planted, data_file(table)], "last_modified": [moment] * 2})
-    assert removed(table, file_list=given) == set()
-    assert removed(table, older_than=datetime.now(UTC), file_list=given) == {planted}
+    listed = pa.table({"file_path": [planted, data_file(table)], "last_modified": [moment] * 2})
+    assert removed(table, file_list=given_as(listed)) == set()
+    assert removed(table, older_than=datetime.now(UTC), file_list=given_as(listed)) == {planted}
     assert ids_of(table) == [1, 2, 3]
 
 

@@ -13,6 +13,8 @@ import pyarrow.compute as pc
 
 from icebergds.display import time_text
 from icebergds.errors import InvalidOptionError
+from icebergds.formats.arrow.arrays import storage
+from icebergds.formats.arrow.types import is_text
 from icebergds.formats.wrong_counts import WrongCounts
 from icebergds.io.recursive_listing import FILE_SCHEMA
 from icebergds.operations.maintenance.unused_files.file_identity import Aliases
@@ -24,6 +26,7 @@ from icebergds.operations.options.arguments import (
     text_argument,
 )
 from icebergds.operations.options.moments import moment_or_age
+from icebergds.operations.options.rows import arrow_rows
 from icebergds.operations.options.values import boolean, one_of, parse
 from icebergds.spec.values.dates import now_ms
 from icebergds.suggestions import did_you_mean
@@ -162,19 +165,20 @@ def _moment(name: str, value: Any) -> int:
 
 
 def _file_list(value: Any) -> pa.Table:
-    if isinstance(value, pa.Table):
-        return _table_of_files(value)
+    if (rows := arrow_rows(value, "file_list")) is not None:
+        return _table_of_files(pa.table(rows))
     names = None if isinstance(value, str) else names_argument("file_list", value)
     if names is None:
         raise InvalidOptionError(
-            f"file_list = {value!r}: expected a list of locations, or an Arrow table"
+            f"file_list = {value!r}: expected a list of locations, or a table of Arrow, pandas "
+            "or polars"
         )
     columns = {"location": list(names), "modified_ms": [None] * len(names)}
     return pa.table({**columns, "size_in_bytes": columns["modified_ms"]}, FILE_SCHEMA)
 
 
 def _table_of_files(given: pa.Table) -> pa.Table:
-    """An Arrow table in the form of Java's `file_list_view`."""
+    """A table of files in the form of Java's `file_list_view`."""
     if not {"file_path", "last_modified"} <= set(given.column_names):
         raise InvalidOptionError(
             f"file_list has the columns {', '.join(given.column_names)}; expected file_path "
@@ -186,9 +190,10 @@ def _table_of_files(given: pa.Table) -> pa.Table:
             f"file_list: last_modified is of type {times.type}, expected a timestamp"
         )
     kind = paths.type.value_type if pa.types.is_dictionary(paths.type) else paths.type
-    if not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
+    if not is_text(kind):
         raise InvalidOptionError(f"file_list: file_path is of type {paths.type}, expected a string")
-    paths = paths.cast(pa.string())
+    texts = [storage(chunk).cast(pa.string()) for chunk in paths.chunks]
+    paths = pa.chunked_array(texts, pa.string())
     if paths.null_count:
         raise InvalidOptionError("file_list: a file_path is null")
     # Rounded up: never older than it is.
