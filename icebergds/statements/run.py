@@ -39,7 +39,8 @@ def sql(spark: SparkSession, sqlQuery: str, args: Any = None, **kwargs: Any) -> 
         kwargs: what `{name}` in the text stands for, as of `SparkSession.sql`.
 
     Returns:
-        The result; of statements without one, an empty DataFrame.
+        The result; of statements that change rows how many they changed, of others without a
+        result an empty DataFrame.
 
     Raises:
         InvalidStatementError: the statement is malformed, or asks for what is not supported; or a

@@ -95,8 +95,7 @@ def leaves_as_it_was(table: Table) -> tuple[str, list[tuple[Any, ...]]]:
 
 
 def test_rows_are_inserted_by_position_list_and_name(lake: SparkSession, table: Table) -> None:
-    result = lake.sql("INSERT INTO lake.db.t VALUES (5, 'e', DATE '2024-01-03'), (6, NULL, NULL)")
-    assert (result.columns, result.collect()) == ([], [])
+    lake.sql("INSERT INTO lake.db.t VALUES (5, 'e', DATE '2024-01-03'), (6, NULL, NULL)")
     lake.sql("INSERT INTO TABLE lake.db.t (day, ID) VALUES (DATE '2024-01-03', 7)")
     lake.sql("INSERT INTO lake.db.t BY NAME SELECT 'h' AS name, 8 AS id")
     assert rows_of(table)[4:] == [
@@ -105,6 +104,62 @@ def test_rows_are_inserted_by_position_list_and_name(lake: SparkSession, table: 
         (7, None, _THIRD),
         (8, "h", None),
     ]
+
+
+def counts(session: SparkSession, statement: str) -> dict[str, int | None]:
+    [row] = session.sql(statement).collect()
+    return dict(row.asDict())
+
+
+def _inserted(count: int) -> dict[str, int]:
+    return {"num_affected_rows": count, "num_inserted_rows": count}
+
+
+def _affected(count: int | None) -> dict[str, int | None]:
+    return {"num_affected_rows": count}
+
+
+def test_statements_return_how_many_rows_they_changed(lake: SparkSession, table: Table) -> None:
+    t = "lake.db.t"
+    assert counts(lake, f"INSERT INTO {t} (id) VALUES (5), (6)") == _inserted(2)
+    assert counts(lake, f"INSERT INTO {t} SELECT * FROM {t} WHERE id = 77") == _inserted(0)
+    assert counts(lake, f"INSERT INTO {t} REPLACE WHERE id = 6 VALUES (6, 'f', NULL)") == (
+        _inserted(1)
+    )
+    overwrite = f"INSERT OVERWRITE {t} PARTITION (day = DATE '2024-01-02') VALUES (3, 'C')"
+    assert counts(lake, overwrite) == _inserted(1)
+    assert counts(lake, f"UPDATE {t} SET name = 'x' WHERE id > 4") == _affected(2)
+    assert counts(lake, f"UPDATE {t} SET name = 'x' WHERE id > 40") == _affected(0)
+    assert counts(lake, f"DELETE FROM {t} WHERE id IN (4, 5, 40)") == _affected(2)
+    merge = (
+        f"MERGE INTO {t} USING (SELECT explode(array(1, 2, 9)) AS id) s ON t.id = s.id "
+        "WHEN MATCHED AND s.id = 1 THEN DELETE WHEN MATCHED THEN UPDATE SET name = 'y' "
+        "WHEN NOT MATCHED THEN INSERT (id) VALUES (s.id)"
+    )
+    assert counts(lake, merge) == {
+        "num_affected_rows": 3,
+        "num_updated_rows": 1,
+        "num_deleted_rows": 1,
+        "num_inserted_rows": 1,
+    }
+    assert lake.sql(f"TRUNCATE TABLE {t}").columns == []
+
+
+@pytest.mark.parametrize(("version", "vectors"), [(3, True), (2, False)])
+def test_rows_of_files_that_a_delete_drops_are_counted_if_only_vectors_deleted_some(
+    lake: SparkSession, catalog: Catalog, version: int, vectors: bool
+) -> None:
+    modes = {"format-version": str(version), "write.delete.mode": "merge-on-read"}
+    table = catalog.create_table("db.v", _SCHEMA, partition_spec="day", properties=modes)
+    table.append(lake.createDataFrame(_ROWS, _SCHEMA).coalesce(1))
+    assert counts(lake, "DELETE FROM lake.db.v WHERE id IN (2, 3)") == _affected(2)
+    first = "DELETE FROM lake.db.v WHERE day = DATE '2024-01-01'"
+    assert counts(lake, first) == _affected(1 if vectors else None)
+    table.refresh().append(lake.createDataFrame([(7, "g", _THIRD)], _SCHEMA))
+    assert counts(lake, "DELETE FROM lake.db.v WHERE day = DATE '2024-01-03'") == _affected(1)
+    table.refresh().append(lake.createDataFrame([(8, "h", _THIRD)], _SCHEMA))
+    table.delete_keys(pa.table({"id": [8]}), ["id"])
+    assert counts(lake, "DELETE FROM lake.db.v WHERE day = DATE '2024-01-03'") == _affected(None)
 
 
 def test_columns_left_out_and_default_get_their_defaults(

@@ -78,11 +78,11 @@ def _counts(
     of_planned = sum(file.entry.data_file.record_count for file in planned)
     if committed.snapshot.parent_snapshot_id != before or of_planned != in_files:
         # Another commit came first, so that other files may have been removed than planned.
-        return RowCounts(deleted=in_files)
-    vectors = sum(
-        deletes.data_file.record_count
-        for file in planned
-        for deletes in file.deletes.position_deletes
-        if deletes.data_file.is_deletion_vector
+        return RowCounts(deleted=in_files, is_exact=False)
+    by_position = [x.data_file for file in planned for x in file.deletes.position_deletes]
+    vectors = [delete for delete in by_position if delete.is_deletion_vector]
+    has_others = len(vectors) < len(by_position) or any(
+        file.deletes.equality_deletes for file in planned
     )
-    return RowCounts(deleted=in_files - vectors)
+    deleted = in_files - sum(vector.record_count for vector in vectors)
+    return RowCounts(deleted=deleted, is_exact=not has_others)

@@ -21,6 +21,7 @@ class RowCounts:
         updated: rows with new values.
         deleted: removed rows; an upper bound if whole files were removed (`Table.delete` and
             `Table.overwrite`), of which rows may have been deleted before.
+        is_exact: whether `deleted` is known to be the number, not only an upper bound.
         upserted: rows written by key; it is not known which of them replaced a row.
         snapshot_id: the snapshot that the change committed; None if there was nothing to change.
             Two results with the same counts are equal.
@@ -31,6 +32,7 @@ class RowCounts:
     deleted: int = 0
     upserted: int = 0
     snapshot_id: int | None = field(default=None, compare=False)
+    is_exact: bool = field(default=True, compare=False)
 
     def _repr_html_(self) -> str:
         names = ("inserted", "updated", "deleted", "upserted")
@@ -51,9 +53,19 @@ def counts_of(committed: Committed | None) -> RowCounts:
     if committed is None:
         return RowCounts()
     summary = committed.snapshot.summary
-    names = ("inserted", "updated", "deleted", "upserted")
-    counts = [int(summary.get(f"{_PREFIX}{name}", 0)) for name in names]
-    return replace(RowCounts(*counts), snapshot_id=committed.snapshot.snapshot_id)
+
+    def count(name: str) -> int:
+        return int(summary.get(f"{_PREFIX}{name}", 0))
+
+    return RowCounts(
+        count("inserted"),
+        count("updated"),
+        count("deleted"),
+        count("upserted"),
+        committed.snapshot.snapshot_id,
+        # A key that is deleted may be of any number of rows.
+        is_exact="added-equality-deletes" not in summary,
+    )
 
 
 def counts_of_write(committed: Committed | None) -> RowCounts:
@@ -62,8 +74,15 @@ def counts_of_write(committed: Committed | None) -> RowCounts:
     if committed is None or counts != RowCounts():
         return counts
     summary = committed.snapshot.summary
+    deleted = int(summary.get("deleted-records", 0))
     return replace(
         counts,
         inserted=int(summary.get("added-records", 0)),
-        deleted=int(summary.get("deleted-records", 0)),
+        deleted=deleted,
+        is_exact=not deleted or _has_no_deletes(summary),
     )
+
+
+def _has_no_deletes(summary: Mapping[str, str]) -> bool:
+    """Whether a commit removed no delete files, and there are none after it."""
+    return "removed-delete-files" not in summary and summary.get("total-delete-files") == "0"

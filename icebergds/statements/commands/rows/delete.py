@@ -10,7 +10,7 @@ from icebergds.statements.commands.rows.target import read_alias, read_target
 from icebergds.statements.names.scope import NameScope
 from icebergds.statements.queries.common_tables import NONE, CommonTables
 from icebergds.statements.queries.expressions import open_expressions
-from icebergds.statements.results import nothing
+from icebergds.statements.results import deleted_rows
 from icebergds.statements.spark_sql import Arguments
 from icebergds.statements.text.cursor import Cursor
 
@@ -19,6 +19,9 @@ def delete(
     scope: NameScope, cursor: Cursor, arguments: Arguments, common: CommonTables = NONE
 ) -> DataFrame | None:
     """Runs `DELETE FROM table [[AS] alias] [WHERE condition]`.
+
+    Returns:
+        How many rows were deleted: `num_affected_rows`; null if only an upper bound is known.
 
     Errors are those of `Table.delete`.
     """
@@ -32,7 +35,7 @@ def delete(
         if not cursor.is_done:
             cursor.expect("WHERE")
             condition = expressions.text(cursor.rest())
-        target.table.delete(
+        counts = target.table.delete(
             condition, alias=target.called, spark=scope.spark, **target.write_arguments(scope)
         )
-    return nothing(scope.spark)
+    return deleted_rows(scope.spark, counts)

@@ -20,7 +20,7 @@ from icebergds.statements.commands.rows.target import read_target
 from icebergds.statements.names.scope import NameScope
 from icebergds.statements.queries.common_tables import NONE, CommonTables
 from icebergds.statements.queries.functions import replace_functions
-from icebergds.statements.results import nothing
+from icebergds.statements.results import inserted_rows
 from icebergds.statements.spark_sql import Arguments, written
 from icebergds.statements.text.cursor import Cursor
 from icebergds.statements.user_text import Piece
@@ -39,6 +39,9 @@ def insert(
 
     Args:
         source: the clause `FROM relation`, if the statement begins with it.
+
+    Returns:
+        How many rows were inserted: `num_affected_rows` and `num_inserted_rows`.
 
     Raises:
         InvalidDataError: the columns of the query are not those of the table.
@@ -78,14 +81,14 @@ def insert(
     if evolves:
         given["options"]["merge-schema"] = "true"
     if condition is not None:
-        target.table.overwrite(rows, condition, **given)
+        counts = target.table.overwrite(rows, condition, **given)
     elif not is_overwrite:
-        target.table.append(rows, **given)
+        counts = target.table.append(rows, **given)
     elif _is_dynamic(scope):
-        target.table.dynamic_partition_overwrite(rows, **given)
+        counts = target.table.dynamic_partition_overwrite(rows, **given)
     else:
-        target.table.overwrite(rows, partition.condition(), **given)
-    return nothing(scope.spark)
+        counts = target.table.overwrite(rows, partition.condition(), **given)
+    return inserted_rows(scope.spark, counts)
 
 
 def is_at_directory(cursor: Cursor) -> bool:

@@ -24,7 +24,7 @@ from icebergds.statements.commands.rows.target import Target, read_alias, read_t
 from icebergds.statements.names.scope import NameScope
 from icebergds.statements.queries.common_tables import NONE, CommonTables
 from icebergds.statements.queries.expressions import Expressions, open_expressions
-from icebergds.statements.results import nothing
+from icebergds.statements.results import merged_rows
 from icebergds.statements.spark_sql import Arguments
 from icebergds.statements.text.cursor import Cursor
 
@@ -36,6 +36,9 @@ def merge(
     scope: NameScope, cursor: Cursor, arguments: Arguments, common: CommonTables = NONE
 ) -> DataFrame | None:
     """Runs `MERGE [WITH SCHEMA EVOLUTION] INTO table USING source ON condition WHEN ...`.
+
+    Returns:
+        `num_affected_rows`, `num_updated_rows`, `num_deleted_rows` and `num_inserted_rows`.
 
     Errors are those of `Table.merge`.
     """
@@ -65,8 +68,8 @@ def merge(
         sides = _Sides(target, source.alias, frozenset(rows.columns), expressions)
         while not cursor.is_done:
             builder = _with_clause(builder, cursor, sides)
-        builder.execute()
-    return nothing(scope.spark)
+        counts = builder.execute()
+    return merged_rows(scope.spark, counts)
 
 
 @dataclass(frozen=True, slots=True)

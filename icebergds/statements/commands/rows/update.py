@@ -12,7 +12,7 @@ from icebergds.statements.commands.rows.target import read_alias, read_target
 from icebergds.statements.names.scope import NameScope
 from icebergds.statements.queries.common_tables import NONE, CommonTables
 from icebergds.statements.queries.expressions import open_expressions
-from icebergds.statements.results import nothing
+from icebergds.statements.results import updated_rows
 from icebergds.statements.spark_sql import Arguments
 from icebergds.statements.text.cursor import Cursor
 
@@ -21,6 +21,9 @@ def update(
     scope: NameScope, cursor: Cursor, arguments: Arguments, common: CommonTables = NONE
 ) -> DataFrame | None:
     """Runs `UPDATE table [[AS] alias] SET column = value, ... [WHERE condition]`.
+
+    Returns:
+        How many rows were updated: `num_affected_rows`.
 
     Errors are those of `Table.update`.
     """
@@ -37,11 +40,11 @@ def update(
         if not cursor.is_done:
             cursor.expect("WHERE")
             condition = expressions.text(cursor.rest())
-        target.table.update(
+        counts = target.table.update(
             values,
             condition,
             alias=target.called,
             spark=scope.spark,
             **target.write_arguments(scope),
         )
-    return nothing(scope.spark)
+    return updated_rows(scope.spark, counts)
