@@ -316,6 +316,9 @@ def test_duckdb_reads_the_same_ids_and_types_from_parquet(tmp_path):
     ids = con.execute(f"SELECT field_id FROM parquet_schema('{path}')").fetchall()
     assert {field_id for (field_id,) in ids} - {None} == set(schema.fields_by_id)
     types = {name: kind for name, kind, *_ in con.execute(f"DESCRIBE FROM '{path}'").fetchall()}
+    # DuckDB 2 has timestamps of nanoseconds with a time zone.
+    has_nanoseconds = int(duckdb.__version__.split(".")[0]) >= 2
+    nanoseconds = "TIMESTAMPTZ_NS" if has_nanoseconds else "TIMESTAMP WITH TIME ZONE"
     assert types == {
         "c1": "BOOLEAN",
         "c2": "INTEGER",
@@ -327,7 +330,7 @@ def test_duckdb_reads_the_same_ids_and_types_from_parquet(tmp_path):
         "c8": "TIMESTAMP",
         "c9": "TIMESTAMP WITH TIME ZONE",
         "c10": "TIMESTAMP_NS",
-        "c11": "TIMESTAMP WITH TIME ZONE",
+        "c11": nanoseconds,
         "c12": "VARCHAR",
         "c13": "UUID",
         "c14": "BLOB",
