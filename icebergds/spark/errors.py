@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 from pyspark.errors import PySparkException
+from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
 from icebergds import errors
@@ -30,6 +33,9 @@ _AFTER = re.compile(
     """,
     re.MULTILINE | re.VERBOSE,
 )
+
+_LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
+_caught: ContextVar[bool] = ContextVar("caught", default=False)
 
 
 @contextmanager
@@ -53,6 +59,25 @@ def own_errors() -> Iterator[None]:
             raise
         of_spark = _of_spark(java)
         raise printed_error(str(of_spark)) or of_spark from None
+
+
+@contextmanager
+def unlogged() -> Iterator[None]:
+    """Keeps PySpark from logging its errors in the block, which are caught and said in other words.
+
+    PySpark logs errors of queries when it makes the exceptions, with frames of Java.
+    """
+    for name in _LOGGERS:
+        PySparkLogger.getLogger(name).addFilter(_is_logged)
+    token = _caught.set(True)
+    try:
+        yield
+    finally:
+        _caught.reset(token)
+
+
+def _is_logged(_: logging.LogRecord) -> bool:
+    return not _caught.get()
 
 
 def _of_spark(java: Any) -> PySparkException:

@@ -318,6 +318,7 @@ def test_statements_change_rows(seen: Seen) -> None:
         "merge": [[1, "a", "x"], [2, "matched", "x"], [3, None, None]],
         "malformed": "ParseException",
         "too few": "InvalidDataError",
+        "wrong key": "InvalidFilterError",
         "truncate": [],
         "views": [],
     }

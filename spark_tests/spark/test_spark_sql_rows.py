@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import logging
 from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
@@ -11,10 +12,12 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from pyspark.errors import AnalysisException, ParseException
+from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
 from icebergds import Catalog, Table, load_catalog, register
 from icebergds.errors import (
+    IcebergError,
     InvalidDataError,
     InvalidFilterError,
     InvalidOptionError,
@@ -160,6 +163,47 @@ def test_rows_of_files_that_a_delete_drops_are_counted_if_only_vectors_deleted_s
     table.refresh().append(lake.createDataFrame([(8, "h", _THIRD)], _SCHEMA))
     table.delete_keys(pa.table({"id": [8]}), ["id"])
     assert counts(lake, "DELETE FROM lake.db.v WHERE day = DATE '2024-01-03'") == _affected(None)
+
+
+_OF_ROW = "USING (SELECT 1L AS id) s"
+
+
+@pytest.mark.parametrize(
+    ("statement", "logged"),
+    [
+        ("SELECT nane FROM lake.db.t", 1),
+        ("UPDATE lake.db.t SET nane = 'x'", 0),
+        ("UPDATE lake.db.t SET name = nane", 0),
+        ("DELETE FROM lake.db.t WHERE nane = 'x'", 0),
+        (f"MERGE INTO lake.db.t {_OF_ROW} ON t.nane = s.id WHEN MATCHED THEN DELETE", 0),
+        (f"MERGE INTO lake.db.t {_OF_ROW} ON t.id = s.id WHEN MATCHED AND nane = 1 THEN DELETE", 0),
+        (
+            f"MERGE INTO lake.db.t {_OF_ROW} ON t.id = s.id "
+            "WHEN MATCHED THEN UPDATE SET name = nane",
+            0,
+        ),
+        ("INSERT INTO lake.db.t (id, nane) VALUES (1, 'x')", 0),
+    ],
+)
+def test_a_wrong_column_is_said_once_with_those_of_the_table(
+    lake: SparkSession, table: Table, statement: str, logged: int
+) -> None:
+    """PySpark logs the errors that it raises; errors of ours are only raised."""
+    records: list[logging.LogRecord] = []
+    handler = logging.Handler()
+    handler.emit = records.append  # type: ignore[method-assign]
+    logger = PySparkLogger.getLogger("SQLQueryContextLogger")
+    logger.addHandler(handler)
+    try:
+        with pytest.raises((IcebergError, AnalysisException)) as raised:
+            lake.sql(statement)
+    finally:
+        logger.removeHandler(handler)
+    message = str(raised.value)
+    assert (len(records), message.lower().count("did you mean")) == (logged, 1)
+    hint = message.lower().split("did you mean")[1]
+    assert "name" in hint.split("\n")[0]
+    assert "icebergds" not in hint
 
 
 def test_columns_left_out_and_default_get_their_defaults(

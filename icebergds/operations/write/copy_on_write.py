@@ -35,6 +35,7 @@ from icebergds.write.changes.position_delta import (
 )
 from icebergds.write.changes.target_rows import take_targets
 from icebergds.write.deletes.data_file_names import DataFileNames
+from icebergds.write.deletes.deleted_rows import REPEATED
 from icebergds.write.task import WritePlan, write_batches
 
 _Positions = npt.NDArray[np.int64]
@@ -164,8 +165,8 @@ def _all_rows(
         positions = np.unique(np.concatenate(parts))
         if len(positions) < sum(map(len, parts)):
             raise InvalidDataError(
-                f"table {plan.write.matching.table}: a row of {path} is changed by more than one "
-                "row of the source; remove source rows so that each table row matches at most one"
+                f"table {plan.write.matching.table}: a row of {path} is changed by {REPEATED}; "
+                "remove source rows so that each table row matches at most one"
             )
         target = changes.targets[path]
         changes.replaced.append(target.original)

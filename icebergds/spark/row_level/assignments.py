@@ -14,6 +14,7 @@ from pyspark.sql import Column, DataFrame, functions as f, types as spark
 
 from icebergds.errors import InvalidDataError, InvalidFilterError, InvalidOptionError
 from icebergds.expr.names import quote_name, resolve
+from icebergds.spark.errors import unlogged
 from icebergds.spark.row_level.conditions import Value, as_value, first_line
 from icebergds.spark.row_level.target import Target
 from icebergds.spark.types import all_nullable, spark_type
@@ -102,7 +103,8 @@ def fitting(frame: DataFrame, value: Column, field: NestedField, what: str) -> C
     wanted = assigned_type(field.field_type)
     try:
         # Selected together with the rows, so that aggregates are errors.
-        found = frame.select("*", value.alias("value")).schema[-1].dataType
+        with unlogged():
+            found = frame.select("*", value.alias("value")).schema[-1].dataType
     except AnalysisException as error:
         raise InvalidDataError(f"{what}: {first_line(error)}") from None
     if _same(found, wanted):

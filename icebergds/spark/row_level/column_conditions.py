@@ -16,6 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from icebergds.expr.nodes import TRUE, Expr
 from icebergds.expr.rounding import compares_exactly
+from icebergds.spark.errors import unlogged
 from icebergds.spark.session import is_connect, session_setting
 from icebergds.spark.types import spark_schema
 from icebergds.spec.schema import Schema
@@ -62,9 +63,10 @@ def column_filter(
     rows = spark.createDataFrame([], spark_schema(schema))
     rows = rows if alias is None else rows.alias(alias)
     try:
-        filtered = rows.where(condition)
-        if is_connect(spark):
+        with unlogged():
+            filtered = rows.where(condition)
             _ = filtered.schema
+        if is_connect(spark):
             exact, at_least = _of_connect(spark, condition, schema, alias)
         else:
             exact, at_least = _of_classic(filtered, rows, schema)

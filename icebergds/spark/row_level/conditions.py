@@ -12,6 +12,7 @@ from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import Column, DataFrame, functions as f
 
 from icebergds.errors import InvalidFilterError, InvalidOptionError
+from icebergds.spark.errors import unlogged
 from icebergds.spark.row_level.condition_text import without_queries
 
 Value: TypeAlias = str | Column | bool | int | float | Decimal | date | datetime
@@ -35,7 +36,8 @@ def as_column(value: Any, what: str, *, expected: str = "SQL text or a Column") 
     """
     if isinstance(value, str):
         try:
-            return f.expr(value)
+            with unlogged():
+                return f.expr(value)
         except PySparkException as error:
             raise InvalidOptionError(f"{what} {value!r}: {first_line(error)}") from None
     if _is_column(value):
@@ -77,12 +79,14 @@ def check_condition(frame: DataFrame, condition: Column, what: str) -> None:
             deterministic.
     """
     try:
-        _ = frame.where(condition).schema
+        with unlogged():
+            _ = frame.where(condition).schema
     except AnalysisException as error:
         raise InvalidFilterError(f"{what}: {first_line(error)}") from None
     try:
         # Spark itself refuses nondeterministic conditions of joins.
-        _ = frame.join(frame.sparkSession.range(0).select(), condition, "left_semi").schema
+        with unlogged():
+            _ = frame.join(frame.sparkSession.range(0).select(), condition, "left_semi").schema
     except AnalysisException as error:
         # Filters support more than joins, such as some subqueries.
         if error.getCondition() == _NOT_DETERMINISTIC:

@@ -6,15 +6,16 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from pyspark.errors import AnalysisException
+from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import Column, DataFrame, functions as f
 
 from icebergds.commit.snapshot_commit import Committed
+from icebergds.display import printable
 from icebergds.errors import InvalidDataError, InvalidFilterError, InvalidOptionError
 from icebergds.expr.names import quote_name, resolve, split_name
 from icebergds.operations.write.row_counts import RowCounts
 from icebergds.spark.dataframe_schema import iceberg_schema, optional_columns
-from icebergds.spark.errors import own_errors
+from icebergds.spark.errors import own_errors, unlogged
 from icebergds.spark.row_level.assignments import assigned_type, plan_assignments
 from icebergds.spark.row_level.condition_text import without_columns_of
 from icebergds.spark.row_level.conditions import (
@@ -26,11 +27,12 @@ from icebergds.spark.row_level.conditions import (
     named_columns,
 )
 from icebergds.spark.row_level.defaults import default_column
-from icebergds.spark.row_level.match_filter import Sides, match_filter
+from icebergds.spark.row_level.match_filter import Sides, equal_columns, match_filter
 from icebergds.spark.row_level.matching_rows import only_matching
 from icebergds.spark.row_level.target import FILE, LAST_UPDATED, POS, ROW_ID, WRITE, Target
 from icebergds.spark.types import spark_schema
 from icebergds.spec.schema import Schema
+from icebergds.write.deletes.deleted_rows import REPEATED
 
 Condition: TypeAlias = str | Column
 """SQL text or a Spark column."""
@@ -42,6 +44,7 @@ UPDATE, DELETE, INSERT = "update", "delete", "insert"
 
 _OF_SOURCE = "__icebergds_of_source"
 _ACTION = "__icebergds_action"
+_LONGEST_SHOWN = 60
 
 
 @dataclass(frozen=True)
@@ -190,7 +193,7 @@ class _Merge:
         matching = self._matching(on)
         # All conditions and values are checked before any row is read.
         empty = self.target.spark.createDataFrame([], spark_schema(self.target.schema))
-        checked = self._joined(empty, matching, "inner")
+        checked = self._checked(empty, matching)
         for clause in self.clauses:
             self._check_side(clause, empty)
         conditions = [self._condition(checked, clause) for clause in self.clauses]
@@ -219,7 +222,37 @@ class _Merge:
             *(self._chosen(written) if writes else []),
             *(self._lineage() if writes and self.target.has_lineage else []),
         )
-        return self.target.save(changes, rows)
+        try:
+            return self.target.save(changes, rows)
+        except InvalidDataError as error:
+            keys = [pair.of_target for pair in equal_columns(sides, on)]
+            if REPEATED not in str(error) or not keys:
+                raise
+            raise InvalidDataError(f"{error}{self._repeated(acted, keys)}") from None
+
+    def _repeated(self, acted: DataFrame, keys: Sequence[str]) -> str:
+        """The key of a row that the merge changes twice, for a message."""
+        place = [f.col(self._of_target(FILE)), f.col(self._of_target(POS))]
+        # As Spark shows them.
+        texts = [f.first(f.col(self._of_target(key)).cast("string")) for key in keys]
+        try:
+            found = (
+                acted.where(place[0].isNotNull())
+                .groupBy(*place)
+                .agg(f.count(f.lit(1)).alias(_ACTION), *texts)
+                .where(f.col(_ACTION) > 1)
+                .first()
+            )
+        except PySparkException:
+            # The merge has failed already.
+            return ""
+        if found is None:
+            return ""
+        shown = (
+            f"{key} = {printable(value, _LONGEST_SHOWN)}"
+            for key, value in zip(keys, found[3:], strict=True)
+        )
+        return f"; one such row has {', '.join(shown)}"
 
     def _deletes_all_matched(self) -> bool:
         """Whether it does not matter how many source rows a row matches."""
@@ -263,13 +296,21 @@ class _Merge:
             matching = equal if at == 0 else matching & equal
         return matching
 
+    def _checked(self, empty: DataFrame, matching: Column) -> DataFrame:
+        """Pairs without rows, once Spark has found the condition to fit the two sides."""
+        source = self.source.alias(self.source_alias)
+        try:
+            with unlogged():
+                pairs = empty.alias(self.target_alias).join(source, matching, "inner")
+                _ = pairs.schema
+        except AnalysisException as error:
+            raise InvalidFilterError(f"merge: on: {first_line(error)}") from None
+        return pairs
+
     def _joined(self, rows: DataFrame, matching: Column, how: str) -> DataFrame:
         source = self.source.alias(self.source_alias)
         source = source.withColumn(_OF_SOURCE, f.lit(True))
-        try:
-            return rows.alias(self.target_alias).join(source, matching, how)
-        except AnalysisException as error:
-            raise InvalidFilterError(f"merge: on: {first_line(error)}") from None
+        return rows.alias(self.target_alias).join(source, matching, how)
 
     def _check_side(self, clause: Clause, empty: DataFrame) -> None:
         """Refuses references to the side that has no row for the clause: they would be null."""
@@ -283,7 +324,8 @@ class _Merge:
         columns += [as_value(value, what) for value in (clause.values or {}).values()]
         for column in columns:
             try:
-                _ = side.select(column).schema
+                with unlogged():
+                    _ = side.select(column).schema
             except AnalysisException as error:
                 raise InvalidFilterError(
                     f"merge: {clause}: {first_line(error)} (there is no row of the {lacking} in "

@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame
 from icebergds.api.view import View
 from icebergds.expr.names import in_backticks, quote_name
 from icebergds.expr.nodes import TRUE, Expr
+from icebergds.spark.errors import unlogged
 from icebergds.spark.session import session_setting, session_zone
 from icebergds.statements.names.scope import CatalogName, NameScope
 from icebergds.statements.names.table_names import name_in_query
@@ -47,7 +48,9 @@ def run_query(
     """
     replacements = replace_tables(scope, query, arguments, needed=needed)
     try:
-        return spliced_sql(scope.spark, query.statement, query.span, replacements, arguments)
+        # Some errors are those of another query that Spark is given then.
+        with unlogged():
+            return spliced_sql(scope.spark, query.statement, query.span, replacements, arguments)
     except AnalysisException as error:
         if not (error.getCondition() or "").startswith(("UNRESOLVED_COLUMN", "FIELD_NOT_FOUND")):
             raise

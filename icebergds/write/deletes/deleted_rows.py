@@ -11,6 +11,9 @@ from icebergds.formats.deletes.position_deletes import positions_by_path
 from icebergds.formats.deletes.positions import PositionCollector, PositionSet
 from icebergds.write.deletes.data_file_names import DataFileNames
 
+REPEATED = "more than one row of the source"
+"""What errors for a row that is given twice say."""
+
 
 class DeletedRows:
     """Collects deleted positions by data file; each position may be given only once.
@@ -68,8 +71,8 @@ class DeletedRows:
             repeated = sum(collector.added for collector in collectors) - len(positions)
             if repeated:
                 raise InvalidDataError(
-                    f"table {self._table}: a row of the table matches more than one row of the "
-                    f"source ({repeated} times in {path}); make the source's rows unique in the "
-                    "columns that are matched"
+                    f"table {self._table}: a row of the table matches {REPEATED} ({repeated} "
+                    f"times in {path}); make the source's rows unique in the columns that are "
+                    "matched"
                 )
         return found

@@ -24,6 +24,8 @@ _STATEMENTS = {
     "WHEN MATCHED THEN UPDATE SET name = 'matched' WHEN NOT MATCHED THEN INSERT (id) VALUES (id)",
     "malformed": "DELETE FROM rows.db.t WHERE id = 1 ORDER BY id",
     "too few": "INSERT INTO rows.db.t SELECT 1",
+    "wrong key": "MERGE INTO rows.db.t USING (SELECT 1 AS id) s ON t.key = s.id "
+    "WHEN MATCHED THEN DELETE",
     "truncate": "TRUNCATE TABLE rows.db.t",
 }
 
