@@ -13,11 +13,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from icebergds import Table, load_catalog
-from icebergds.errors import CorruptFileError, InvalidDataError
-from icebergds.formats.parquet.thrift import I64, decode_struct, encode_struct
+from icebergds.errors import InvalidDataError
 from icebergds.spec.schema import Schema
 from icebergds.spec.types import LONG, TIME, ListType, StructType
-from icebergds.testing.api_tables import ids_of, new_table
+from icebergds.testing.api_tables import new_table
 from icebergds.testing.orc_files import mark_hybrid_calendar
 from icebergds.testing.schemas import optional
 
@@ -193,42 +192,3 @@ def test_a_name_in_another_case_is_refused(tmp_path: Path) -> None:
         with pytest.raises(InvalidDataError, match=name):
             made.add_files(str(tmp_path / "odd.parquet"))
     assert made.refresh().current_snapshot() is None
-
-
-# Of FileMetaData, RowGroup, ColumnChunk, ColumnMetaData and Statistics.
-_NUM_ROWS, _ROW_GROUPS, _COLUMNS, _META_DATA, _STATISTICS = 3, 4, 1, 3, 12
-_NUM_VALUES, _COMPRESSED_SIZE, _DATA_PAGE_OFFSET, _NULL_COUNT = 5, 7, 9, 3
-
-
-@pytest.mark.parametrize(
-    ("within", "field", "value", "what"),
-    [
-        ((), _NUM_ROWS, 0, "says 0 rows, its row groups hold 3"),
-        ((), _NUM_ROWS, 4, "says 4 rows, its row groups hold 3"),
-        ((_META_DATA,), _NUM_VALUES, 2, "has 2 values for 3 rows"),
-        ((_META_DATA,), _COMPRESSED_SIZE, 1 << 20, "of a file of"),
-        ((_META_DATA,), _COMPRESSED_SIZE, -1, "of a file of"),
-        ((_META_DATA,), _DATA_PAGE_OFFSET, 1 << 40, "of a file of"),
-        ((_META_DATA, _STATISTICS), _NULL_COUNT, 5, "has 5 nulls among 3 values"),
-    ],
-)
-def test_footers_that_contradict_themselves_are_refused(
-    tmp_path: Path, within: tuple[int, ...], field: int, value: int, what: str
-) -> None:
-    table = new_table(tmp_path)
-    path = tmp_path / "a.parquet"
-    pq.write_table(pa.table({"id": pa.array([1, 2, None], pa.int64())}), path)
-    content = path.read_bytes()
-    at = len(content) - 8 - int.from_bytes(content[-8:-4], "little")
-    footer, _ = decode_struct(content[at:])
-    changed = footer
-    if within:
-        changed = footer[_ROW_GROUPS][1].values[0][_COLUMNS][1].values[0]
-    for inner in within:
-        changed = changed[inner][1]
-    changed[field] = (I64, value)
-    encoded = encode_struct(footer)
-    path.write_bytes(content[:at] + encoded + len(encoded).to_bytes(4, "little") + b"PAR1")
-    with pytest.raises(CorruptFileError, match=rf"footer of .*a\.parquet contradicts .*{what}"):
-        table.add_files(str(path))
-    assert ids_of(table.refresh()) == []

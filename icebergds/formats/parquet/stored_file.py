@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from icebergds.errors import CorruptFileError, InvalidDataError, UnsupportedFeatureError
+from icebergds.errors import InvalidDataError, UnsupportedFeatureError
 from icebergds.formats.arrow.arrays import as_list_of_entries, compacted, storage
 from icebergds.formats.arrow.errors import decoding
 from icebergds.formats.data_file.file_schema import (
@@ -46,8 +46,7 @@ def stored_parquet(
     Maps with optional keys are read: a footer does not tell null keys from empty maps.
 
     Raises:
-        CorruptFileError: the file is damaged or not a Parquet file, or its footer contradicts
-            itself.
+        CorruptFileError: the file is damaged or not a Parquet file.
         InvalidDataError: a map has a null key.
         UnsupportedFeatureError: the file is encrypted, or has columns that Arrow does not support.
     """
@@ -59,7 +58,6 @@ def stored_parquet(
         raise UnsupportedFeatureError(
             f"{location}: the Parquet schema has columns that Arrow does not support"
         )
-    _check_counts(footer, handle.size(), location)
     with decoding(location, "Parquet"):
         _check_keys(file, found, location)
     columns = with_ids(found, schema, name_mapping)
@@ -88,47 +86,6 @@ def stored_parquet(
         unzoned,
         hybrid,
     )
-
-
-def _check_counts(footer: pq.FileMetaData, size: int, location: str) -> None:
-    """Refuses a footer whose counts, sizes and offsets contradict each other.
-
-    A manifest gets its counts, and every reader trusts those.
-    """
-    groups = [footer.row_group(index) for index in range(footer.num_row_groups)]
-    rows = sum(group.num_rows for group in groups)
-    wrong = None
-    if footer.num_rows != rows:
-        wrong = f"it says {footer.num_rows} rows, its row groups hold {rows}"
-    for number, group in enumerate(groups):
-        for leaf in range(footer.num_columns):
-            wrong = wrong or _wrong_chunk(footer.schema.column(leaf), group, leaf, number, size)
-    if wrong is not None:
-        raise CorruptFileError(
-            f"the footer of {location} contradicts itself: {wrong}; write the file again"
-        )
-
-
-def _wrong_chunk(
-    column: pq.ColumnSchema, group: pq.RowGroupMetaData, leaf: int, number: int, size: int
-) -> str | None:
-    chunk = group.column(leaf)
-    where = f"column {column.path!r} of row group {number}"
-    # Lists may have more values than rows; an empty list is one, too.
-    if chunk.num_values != group.num_rows and not (
-        column.max_repetition_level and chunk.num_values > group.num_rows
-    ):
-        return f"{where} has {chunk.num_values} values for {group.num_rows} rows"
-    nulls = chunk.statistics.null_count if chunk.is_stats_set else None
-    if nulls is not None and not 0 <= nulls <= chunk.num_values:
-        return f"{where} has {nulls} nulls among {chunk.num_values} values"
-    start = chunk.data_page_offset
-    if chunk.has_dictionary_page and 0 < chunk.dictionary_page_offset < start:
-        start = chunk.dictionary_page_offset
-    end = start + chunk.total_compressed_size
-    if chunk.num_values and not 0 < start <= chunk.data_page_offset < end <= size:
-        return f"{where} is at bytes {start} to {end} of a file of {size}"
-    return None
 
 
 def _check_keys(file: pq.ParquetFile, columns: Sequence[FileColumn], location: str) -> None:
