@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from io import BytesIO
 from pathlib import Path
 
 import fastavro
 
 from icebergds.formats.avro.container import SYNC_SIZE, parse_header, read_varint
+from icebergds.formats.parquet.thrift import Struct, decode_struct, encode_struct
 
 
 def split_avro(data: bytes) -> tuple[bytes, list[bytes]]:
@@ -53,3 +55,14 @@ def swap_files(one: Path | str, other: Path | str) -> None:
     first, second = Path(one).read_bytes(), Path(other).read_bytes()
     Path(one).write_bytes(second)
     Path(other).write_bytes(first)
+
+
+def change_footer(path: Path | str, change: Callable[[Struct], None]) -> None:
+    """Changes the footer of a Parquet file, a Thrift struct."""
+    data = Path(path).read_bytes()
+    start = len(data) - 8 - int.from_bytes(data[-8:-4], "little")
+    footer, _ = decode_struct(data, start)
+    change(footer)
+    encoded = encode_struct(footer)
+    length = len(encoded).to_bytes(4, "little")
+    Path(path).write_bytes(data[:start] + encoded + length + data[-4:])

@@ -13,10 +13,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from icebergds import Table, load_catalog
-from icebergds.errors import InvalidDataError
+from icebergds.errors import CorruptFileError, InvalidDataError
+from icebergds.formats.parquet.thrift import I64, Struct
 from icebergds.spec.schema import Schema
 from icebergds.spec.types import LONG, TIME, ListType, StructType
 from icebergds.testing.api_tables import new_table
+from icebergds.testing.damage import change_footer
 from icebergds.testing.orc_files import mark_hybrid_calendar
 from icebergds.testing.schemas import optional
 
@@ -192,3 +194,55 @@ def test_a_name_in_another_case_is_refused(tmp_path: Path) -> None:
         with pytest.raises(InvalidDataError, match=name):
             made.add_files(str(tmp_path / "odd.parquet"))
     assert made.refresh().current_snapshot() is None
+
+
+def _chunk(footer: Struct) -> Struct:
+    """The metadata of the first column of the first row group."""
+    chunk: Struct = footer[4][1].values[0][1][1].values[0][3][1]
+    return chunk
+
+
+def _set(struct: Struct, field_id: int, value: int) -> None:
+    struct[field_id] = (I64, value)
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        (lambda footer: _set(footer, 3, 0), "counts 0 rows, its row groups 4 rows"),
+        (lambda footer: _set(footer[4][1].values[0], 3, 1), "counts 4 rows, its row groups 3 rows"),
+        (
+            lambda footer: _set(_chunk(footer), 5, 1),
+            "'id' of row group 0 has 1 value, but the row group 2 rows",
+        ),
+        (lambda footer: _set(_chunk(footer)[12][1], 3, 7), "'id' .* 7 nulls among 2 values"),
+        (lambda footer: _set(_chunk(footer), 7, 10**6), "the 1000000 bytes from 4 on"),
+        (lambda footer: _set(_chunk(footer), 7, 0), "the 0 bytes from 4 on"),
+        (lambda footer: _set(_chunk(footer), 9, 10**6), "bytes from 1000000 on"),
+    ],
+    ids=["rows", "row group", "values", "nulls", "size", "no size", "offset"],
+)
+def test_parquet_files_whose_footers_contradict_themselves_are_refused(
+    tmp_path: Path, change: Callable[[Struct], None], problem: str
+) -> None:
+    rows = pa.table({"id": pa.array([1, 2, 3, 4], pa.int64())})
+    table = load_catalog("lake", warehouse=str(tmp_path)).create_table("t", rows.schema)
+    path = tmp_path / "a.parquet"
+    pq.write_table(rows, path, row_group_size=2, use_dictionary=False)
+    change_footer(path, change)
+    with pytest.raises(CorruptFileError, match=rf"a\.parquet: .* itself: .*{problem}"):
+        table.add_files(path)
+    assert table.scan().to_arrow().num_rows == 0
+
+
+def test_orc_files_that_count_other_rows_than_their_stripes_are_refused(tmp_path: Path) -> None:
+    rows = pa.table({"id": pa.array(range(1000), pa.int64())})
+    table = load_catalog("lake", warehouse=str(tmp_path)).create_table("t", rows.schema)
+    path = tmp_path / "a.orc"
+    orc.write_table(rows, path, compression="uncompressed")
+    data = path.read_bytes()
+    # The footer's number of rows, field 6, follows the types: 1000 is E8 07.
+    at = data.rindex(b"\x30\xe8\x07")
+    path.write_bytes(data[:at] + b"\x30\xe7\x07" + data[at + 3 :])
+    with pytest.raises(CorruptFileError, match=r"a\.orc: .*with 999 rows, but .*with 1,000 rows"):
+        table.add_files(path)

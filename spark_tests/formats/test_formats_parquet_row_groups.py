@@ -20,6 +20,7 @@ from icebergds.expr.bind import bind
 from icebergds.expr.evaluate import matches
 from icebergds.expr.nodes import Operation, Predicate, or_
 from icebergds.formats.parquet import reader as parquet_reader
+from icebergds.formats.parquet.thrift import I64
 from icebergds.spec.schema import Schema
 from icebergds.spec.types import (
     BINARY,
@@ -37,7 +38,15 @@ from icebergds.spec.types import (
     ListType,
     StructType,
 )
-from icebergds.testing.data_files import read_batches, read_rows, rows_of, with_id, write_parquet
+from icebergds.testing.damage import change_footer
+from icebergds.testing.data_files import (
+    open_file,
+    read_batches,
+    read_rows,
+    rows_of,
+    with_id,
+    write_parquet,
+)
 from icebergds.testing.schemas import optional
 
 NUMBERS = Schema((optional(1, "n", LONG),))
@@ -334,3 +343,28 @@ def test_a_footer_that_promises_more_rows_than_there_are_is_corrupt(tmp_path):
     assert pq.ParquetFile(location).metadata.num_rows == 12
     with pytest.raises(CorruptFileError, match=r"n\.parquet"):
         read_rows(location, NUMBERS)
+
+
+def test_rows_that_a_row_group_does_not_count_are_damage_not_lost(tmp_path):
+    def count_less(footer):
+        group = footer[4][1].values[0]
+        group[3] = (I64, 7)
+
+    location = numbers(tmp_path, 20)
+    change_footer(location, count_less)
+    what = r"n\.parquet: .* row group 0 has 7 rows, but 10 values of column 'n'"
+    # The positions of rows in later row groups would be wrong, too.
+    for split in ((None, None), (100, 10_000)):
+        with pytest.raises(CorruptFileError, match=what):
+            read_batches(location, NUMBERS, split=split)
+    with pytest.raises(CorruptFileError, match=what):
+        read_rows(location, Schema(()))
+
+
+def test_rows_are_counted_as_row_groups_do(tmp_path):
+    location = numbers(tmp_path, 20)
+    change_footer(location, lambda footer: footer.update({3: (I64, 0)}))
+    assert pq.ParquetFile(location).metadata.num_rows == 0
+    with open_file(location) as reader:
+        assert reader.num_rows == 20
+    assert len(read_rows(location, NUMBERS)) == 20

@@ -36,9 +36,9 @@ from icebergds.formats.orc.stripe_copy import is_in_utc
 from icebergds.formats.orc.tail import (
     Stripe,
     check_types,
+    checked_stripes,
     has_hybrid_calendar,
     is_encrypted,
-    stripes_of,
 )
 from icebergds.formats.orc.timestamps import has_early_local_times, read_stripe
 from icebergds.spec.name_mapping import NameMapping
@@ -127,18 +127,11 @@ class OrcReader:
 
     def _read_stripes(self, tail: bytes) -> list[Stripe]:
         try:
-            stripes = stripes_of(tail)
+            return checked_stripes(tail, self._file.nstripes, self._file.nrows)
         except ValueError as error:
-            raise CorruptFileError(f"{self._location}: the file's tail is damaged") from error
-        if (
-            len(stripes) != self._file.nstripes
-            or sum(s.num_rows for s in stripes) != self._file.nrows
-        ):
             raise CorruptFileError(
-                f"{self._location}: the file's tail is damaged: its stripes do not match its "
-                "counts of stripes and rows"
-            )
-        return stripes
+                f"{self._location}: the file's tail is damaged: {error}"
+            ) from error
 
     def _read(self, stripe: int, selection: Selection) -> list[pa.Array]:
         """The selected columns of a stripe, in the file's order."""

@@ -14,7 +14,7 @@ from icebergds.formats.data_file.file_schema import FileColumn, has_ids, walk_co
 from icebergds.formats.data_file.stored_file import StoredFile, columns_with_statistics
 from icebergds.formats.orc.file_statistics import file_statistics
 from icebergds.formats.orc.reader import file_columns
-from icebergds.formats.orc.tail import has_hybrid_calendar, is_encrypted, stripes_of
+from icebergds.formats.orc.tail import checked_stripes, has_hybrid_calendar, is_encrypted
 from icebergds.spec.name_mapping import NameMapping
 from icebergds.spec.schema import Schema
 from icebergds.spec.values.dates import FIRST_GREGORIAN_DAY
@@ -45,7 +45,7 @@ def stored_orc(
             file.nrows,
             is_hybrid=is_hybrid,
         )
-        offsets = tuple(stripe.offset for stripe in stripes_of(tail))
+        offsets = tuple(s.offset for s in checked_stripes(tail, file.nstripes, file.nrows))
     except ValueError as error:
         raise CorruptFileError(f"{location}: the file's tail is damaged: {error}") from error
     return StoredFile(

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import IntEnum
 
+from icebergds.display import counted
 from icebergds.formats.orc.compression import Compression, CompressionKind
 from icebergds.formats.orc.protobuf import fields_of, messages, numbers_of, read_varint
 
@@ -75,6 +76,22 @@ def stripes_of(tail: bytes) -> list[Stripe]:
             if any(isinstance(value, bytes) for value in found):
                 raise ValueError("the offset, length or row count of a stripe is not a number")
             stripes.append(Stripe(*(int(value) for value in found)))
+    return stripes
+
+
+def checked_stripes(tail: bytes, num_stripes: int, num_rows: int) -> list[Stripe]:
+    """The stripes of a file, compared with the counts that its tail states.
+
+    Raises:
+        ValueError: the bytes are not a file tail, or the counts are others.
+    """
+    stripes = stripes_of(tail)
+    rows = sum(stripe.num_rows for stripe in stripes)
+    if (len(stripes), rows) != (num_stripes, num_rows):
+        raise ValueError(
+            f"it counts {counted(num_stripes, 'stripe')} with {counted(num_rows, 'row')}, but has "
+            f"{counted(len(stripes), 'stripe')} with {counted(rows, 'row')}"
+        )
     return stripes
 
 

@@ -32,6 +32,7 @@ from icebergds.formats.data_file.projection import Projection, needed_leaves, pl
 from icebergds.formats.data_file.read_request import PositionedBatch, ReadRequest
 from icebergds.formats.data_file.shredded_variants import shredded_variants
 from icebergds.formats.parquet.footer import read_footer
+from icebergds.formats.parquet.footer_counts import check_rows, flat_leaves, row_count
 from icebergds.formats.parquet.open import open_parquet
 from icebergds.formats.parquet.page_pruning import PagePruner, PageSelection
 from icebergds.formats.parquet.page_reader import read_pages
@@ -94,8 +95,8 @@ class ParquetReader:
 
     @property
     def num_rows(self) -> int:
-        """The number of rows that the footer states."""
-        return int(self._file.metadata.num_rows)
+        """The number of rows in the row groups."""
+        return row_count(self._file.metadata)
 
     def batches(
         self, request: ReadRequest, start: int | None = None, length: int | None = None
@@ -145,9 +146,12 @@ class ParquetReader:
             else filter_columns(self._columns, metadata.schema, row_filter, self._location)
         )
         pruner = PagePruner(self._handle, metadata, row_filter, referenced, leaves)
+        counted = [leaf for leaf in flat_leaves(metadata) if not leaves or leaf in leaves]
         position = 0
         for index in range(metadata.num_row_groups):
             group = metadata.row_group(index)
+            # Also of those that are not read, as they tell the positions of rows.
+            check_rows(group, index, counted, self._location)
             first_position = position
             position += group.num_rows
             if not group.num_rows or not _begins_in(group, start, length):

@@ -23,6 +23,7 @@ from icebergds.formats.data_file.stored_file import StoredFile, columns_with_sta
 from icebergds.formats.parquet.columns import leaves_in
 from icebergds.formats.parquet.file_metrics import footer_statistics, row_group_offsets
 from icebergds.formats.parquet.footer import read_footer
+from icebergds.formats.parquet.footer_counts import check_footer
 from icebergds.formats.parquet.open import open_parquet
 from icebergds.spec.name_mapping import NameMapping
 from icebergds.spec.schema import Schema
@@ -46,7 +47,8 @@ def stored_parquet(
     Maps with optional keys are read: a footer does not tell null keys from empty maps.
 
     Raises:
-        CorruptFileError: the file is damaged or not a Parquet file.
+        CorruptFileError: the file is damaged or not a Parquet file, or its footer contradicts
+            itself.
         InvalidDataError: a map has a null key.
         UnsupportedFeatureError: the file is encrypted, or has columns that Arrow does not support.
     """
@@ -58,6 +60,7 @@ def stored_parquet(
         raise UnsupportedFeatureError(
             f"{location}: the Parquet schema has columns that Arrow does not support"
         )
+    check_footer(footer, handle.size(), location)
     with decoding(location, "Parquet"):
         _check_keys(file, found, location)
     columns = with_ids(found, schema, name_mapping)
