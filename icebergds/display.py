@@ -5,15 +5,25 @@ Names come from tables that others wrote, so control characters are escaped, and
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 
 WIDTH = 98
 """The longest line of a text that fits a screen."""
 
+MOST_ROWS = 100
+"""How many rows a table in HTML shows."""
+
 _UNITS = ("KB", "MB", "GB", "TB", "PB", "EB")
-_MOST_ROWS = 100
 _MOST_CHARACTERS = 500
+_MOST_LINES = 50
+# Longer lines wrap, such as paths; dates and short texts do not.
+_WRAPPED = 60
+# Jupyter aligns all cells to the right and to the middle.
+_LEFT = "text-align: left; vertical-align: top; white-space: "
+_RIGHT = "text-align: right; vertical-align: top"
+_NUMBER = r"(?a:(-?[\d,]+(\.\d+)?( (bytes?|[KMGTPE]B))?)?)"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -94,31 +104,80 @@ def text_table(header: Sequence[str], rows: Iterable[Sequence[str]], right: Iter
 
 
 def html_table(
-    title: str, header: Sequence[str], rows: Sequence[Sequence[str]], noun: str = "row"
+    title: str,
+    header: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    noun: str = "row",
+    *,
+    count: int | None = None,
 ) -> str:
     """An HTML table with a title above it; all texts are escaped, and long tables are cut.
+
+    Lines of a text stay lines. Columns of numbers are aligned to the right, others to the left.
 
     Args:
         header: the names of the columns; none if the first cell of each row names it.
         noun: what a row is.
+        count: how many rows there are in all, if `rows` are only the first `MOST_ROWS`.
     """
     # Workers import this module and never show anything.
     from html import escape
 
-    def _html(text: str) -> str:
-        return escape(printable(text, _MOST_CHARACTERS))
+    def lines_of(text: str) -> list[str]:
+        lines = text.splitlines()
+        shown = [escape(printable(line, _MOST_CHARACTERS)) for line in lines[:_MOST_LINES]]
+        if more := len(lines) - len(shown):
+            shown.append(f"… {counted(more, 'more line')}")
+        return shown
 
+    def cell(tag: str, text: str, place: int) -> str:
+        lines = lines_of(text)
+        wraps = "pre-wrap" if any(len(line) > _WRAPPED for line in lines) else "pre"
+        style = _RIGHT if place in numbers else f"{_LEFT}{wraps}"
+        return f'<{tag} style="{style}">{"<br>".join(lines)}</{tag}>'
+
+    shown = rows[:MOST_ROWS]
+    columns = list(zip(*shown, strict=True)) if header else []
+    numbers = frozenset(
+        place
+        for place, texts in enumerate(columns)
+        if any(texts) and all(re.fullmatch(_NUMBER, text) for text in texts)
+    )
     head = ""
     if header:
-        head = f"<thead><tr>{''.join(f'<th>{_html(text)}</th>' for text in header)}</tr></thead>"
-    lines = []
-    for row in rows[:_MOST_ROWS]:
-        first, *others = row
-        tag = "td" if header else "th"
-        cells = "".join(f"<td>{_html(text)}</td>" for text in others)
-        lines.append(f"<tr><{tag}>{_html(first)}</{tag}>{cells}</tr>")
-    body = "".join(lines)
+        names = "".join(cell("th", name, place) for place, name in enumerate(header))
+        head = f"<thead><tr>{names}</tr></thead>"
+    body = "".join(
+        f"<tr>{cell('td' if header else 'th', row[0], 0)}"
+        f"{''.join(cell('td', text, place) for place, text in enumerate(row[1:], start=1))}</tr>"
+        for row in shown
+    )
     table = f"<table>{head}<tbody>{body}</tbody></table>"
-    more = len(rows) - len(lines)
+    more = (len(rows) if count is None else count) - len(shown)
     note = f"<p>… {counted(more, f'more {noun}')}</p>" if more else ""
-    return f"<div><p><b>{_html(title)}</b></p>{table}{note}</div>"
+    named = escape(printable(title, _MOST_CHARACTERS))
+    return f"<div><p><b>{named}</b></p>{table}{note}</div>"
+
+
+def html_result(title: str, result: object) -> str:
+    """A dataclass as HTML, with a row for each of its fields."""
+    from dataclasses import fields, is_dataclass
+
+    assert is_dataclass(result)
+    rows = [
+        (each.name.removesuffix("_count").replace("_", " "), _value_text(each.name, result))
+        for each in fields(result)
+        if each.repr
+    ]
+    return html_table(title, (), rows, "field")
+
+
+def _value_text(name: str, result: object) -> str:
+    value = getattr(result, name)
+    if value is None:
+        return "none"
+    if isinstance(value, tuple):
+        return "\n".join(map(str, value))
+    if not isinstance(value, int) or isinstance(value, bool) or name.endswith("_id"):
+        return str(value)
+    return size_text(value) if "bytes" in name else f"{value:,}"

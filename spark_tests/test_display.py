@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import dataclass
+
 import pytest
 
-from icebergds.display import counted, html_table, joined, printable, size_text, time_text
+from icebergds.display import (
+    counted,
+    html_result,
+    html_table,
+    joined,
+    printable,
+    size_text,
+    time_text,
+)
 
 
 @pytest.mark.parametrize(
@@ -63,11 +74,56 @@ def test_other_characters_are_kept() -> None:
     assert printable("größe 表 <b>") == "größe 表 <b>"
 
 
+def cells(html: str) -> list[tuple[str, str]]:
+    """The style and the content of each cell."""
+    return re.findall(r'<t[hd] style="([^"]*)">(.*?)</t[hd]>', html)
+
+
 def test_html_is_escaped() -> None:
-    html = html_table("<b>", ("<i>",), [("<u>", "&")])
-    assert "<th>&lt;i&gt;</th>" in html
-    assert "<td>&lt;u&gt;</td><td>&amp;</td>" in html
+    html = html_table("<b>", ("<i>", ""), [("<u>", "&")])
+    assert [text for _, text in cells(html)] == ["&lt;i&gt;", "", "&lt;u&gt;", "&amp;"]
     assert "<p><b>&lt;b&gt;</b></p>" in html
+
+
+def test_text_is_to_the_left_and_numbers_are_to_the_right() -> None:
+    rows = [("a", "1,204", "1.2 MB", "1"), ("b", "", "7 bytes", "x")]
+    html = html_table("t", ("text", "number", "size", "mixed"), rows)
+    sides = [re.search(r"text-align: (\w+)", style)[1] for style, _ in cells(html)]  # type: ignore[index]
+    assert sides == ["left", "right", "right", "left"] * 3
+
+
+def test_lines_stay_lines_and_short_ones_do_not_wrap() -> None:
+    html = html_table("t", (), [("sql", "SELECT *\n  FROM t\x1b"), ("path", "x" * 61)])
+    assert [text for _, text in cells(html)][1] == "SELECT *<br>  FROM t\\x1b"
+    wraps = [style.rsplit(": ", 1)[1] for style, _ in cells(html)]
+    assert wraps == ["pre", "pre", "pre", "pre-wrap"]
+
+
+def test_long_texts_are_cut_line_by_line() -> None:
+    text = "\n".join(["x" * 600] * 60)
+    lines = cells(html_table("t", (), [("text", text)]))[1][1].split("<br>")
+    assert len(lines) == 51
+    assert lines[0] == "x" * 499 + "…"
+    assert lines[-1] == "… 10 more lines"
+
+
+@dataclass(frozen=True)
+class Result:
+    moved_files_count: int = 1204
+    moved_bytes_count: int = 1_200_000
+    snapshot_id: int = 1234567
+    failure: str | None = None
+    names: tuple[str, ...] = ("a", "b")
+
+
+def test_a_result_shows_a_row_for_each_field() -> None:
+    assert [text for _, text in cells(html_result("Moved", Result()))] == [
+        *("moved files", "1,204"),
+        *("moved bytes", "1.2 MB"),
+        *("snapshot id", "1234567"),
+        *("failure", "none"),
+        *("names", "a<br>b"),
+    ]
 
 
 def test_long_html_tables_are_cut() -> None:

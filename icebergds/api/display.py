@@ -2,13 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import sys
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from typing import Any
+
+import pyarrow as pa
 
 from icebergds.commit.operations import TableState
-from icebergds.display import WIDTH, html_table, joined, printable, time_text
+from icebergds.display import (
+    MOST_ROWS,
+    WIDTH,
+    counted,
+    html_table,
+    joined,
+    printable,
+    size_text,
+    time_text,
+)
 from icebergds.operations.read.options import is_read_option
 from icebergds.spec.partition import PartitionField
 from icebergds.spec.schema import Schema
+from icebergds.spec.snapshot import Snapshot
 from icebergds.spec.sort import SortField
 from icebergds.spec.transforms import IdentityTransform
 
@@ -39,7 +54,65 @@ def scan_text(state: TableState, given: Mapping[str, object], options: Mapping[s
 
 def scan_html(state: TableState, given: Mapping[str, object], options: Mapping[str, str]) -> str:
     """A scan in a notebook; arguments are those of `scan_text`."""
-    return html_table(f"Scan of {state.name}", (), _given(given, options))
+    # The text of a filter may have several lines.
+    texts = {name: value for name, value in given.items() if isinstance(value, str)}
+    rows = [(name, texts.get(name, text)) for name, text in _given(given, options)]
+    return html_table(f"Scan of {state.name}", (), rows)
+
+
+_TITLE = b"icebergds.title"
+
+
+def shown_in_notebooks(table: pa.Table, title: str) -> pa.Table:
+    """An Arrow table that shows as HTML, if this process is of a notebook; others show as before.
+
+    Its schema's metadata has the title, so that what is selected of it shows as well.
+    """
+    # A process that has not imported it is not a notebook.
+    ipython = sys.modules.get("IPython")
+    shell = None if ipython is None else ipython.get_ipython()
+    if shell is None:
+        return table
+    formatter = shell.display_formatter.formatters["text/html"]
+    if pa.Table not in formatter.type_printers:
+        formatter.for_type(pa.Table, arrow_html)
+    metadata = {**(table.schema.metadata or {}), _TITLE: title.encode(errors="replace")}
+    return table.replace_schema_metadata(metadata)
+
+
+def arrow_html(table: pa.Table) -> str | None:
+    """An Arrow table of `shown_in_notebooks` as HTML; None for what shows as text."""
+    title = (table.schema.metadata or {}).get(_TITLE)
+    if title is None:
+        return None
+    try:
+        columns = [map(_cell, each.to_pylist()) for each in table.slice(0, MOST_ROWS).columns]
+    except (ValueError, OverflowError):
+        # Bounds may be times that Python does not have.
+        return None
+    count, rows = table.num_rows, list(zip(*columns, strict=True))
+    name = f"{title.decode()}: {counted(count, 'row')}"
+    return html_table(name, table.column_names, rows, count=count)
+
+
+def _cell(value: Any) -> str:
+    match value:
+        case None:
+            return ""
+        case datetime():
+            return value.isoformat(sep=" ")
+        case dict():
+            return "\n".join(f"{name}: {_inside(part)}" for name, part in value.items())
+        case [(_, _), *_]:
+            return "\n".join(f"{key}: {_inside(part)}" for key, part in value)
+        case list():
+            return "\n".join(map(_inside, value))
+    return str(value)
+
+
+def _inside(value: Any) -> str:
+    """A value inside another one, in one line."""
+    return ", ".join(_cell(value).splitlines())
 
 
 def _given(given: Mapping[str, object], options: Mapping[str, str]) -> list[tuple[str, str]]:
@@ -67,7 +140,31 @@ def _table_rows(state: TableState) -> list[tuple[str, str]]:
     if snapshot is not None:
         operation = printable(snapshot.operation or "unknown operation", 20)
         current = f"{snapshot.snapshot_id}, {operation}, {time_text(snapshot.timestamp_ms)}"
-    return [*rows, ("snapshot", current), ("metadata", state.metadata_location)]
+    rows += [("snapshot", current), *_contents(snapshot)]
+    return [*rows, ("location", metadata.location), ("metadata", state.metadata_location)]
+
+
+def _contents(snapshot: Snapshot | None) -> Iterator[tuple[str, str]]:
+    """Rows and files, as far as the snapshot's summary tells."""
+    if snapshot is None:
+        yield "rows", "0"
+        return
+    rows, files, deletes, size = (
+        _total(snapshot, name) for name in ("records", "data-files", "delete-files", "files-size")
+    )
+    if rows is not None:
+        yield "rows", f"{rows:,}" if deletes == 0 else f"{rows:,} before deletes"
+    if files is not None:
+        texts = [counted(files, "data file")]
+        if deletes:
+            texts.append(counted(deletes, "delete file"))
+        size_shown = "" if size is None else f": {size_text(size)}"
+        yield "files", f"{', '.join(texts)}{size_shown}"
+
+
+def _total(snapshot: Snapshot, name: str) -> int | None:
+    text = snapshot.summary.get(f"total-{name}", "")
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 20 else None
 
 
 def _applied(schema: Schema, field: PartitionField | SortField) -> str:

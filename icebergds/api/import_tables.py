@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from icebergds.api.maintenance import task_runner, zone_of
 from icebergds.catalog.address import TableAddress, identifier_of
 from icebergds.catalog.naming import named_catalog
+from icebergds.display import html_result
 from icebergds.errors import AlreadyExistsError, CommitStateUnknownError, InvalidOptionError
 from icebergds.expr.names import quote_name
 from icebergds.operations.imports.foreign_table import (
@@ -47,6 +48,9 @@ class SnapshotTable:
 
     imported_files_count: int
 
+    def _repr_html_(self) -> str:
+        return html_result("Snapshot table", self)
+
 
 @dataclass(frozen=True, slots=True)
 class MigratedTable:
@@ -59,6 +63,9 @@ class MigratedTable:
 
     migrated_files_count: int
     backup_table: str | None
+
+    def _repr_html_(self) -> str:
+        return html_result("Migrated table", self)
 
 
 def snapshot(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypedDict, Unpack
 
 import pyarrow as pa
 
+from icebergds.api.display import shown_in_notebooks
 from icebergds.api.scan import listed_names
 from icebergds.commit.operations import TableState
 from icebergds.errors import InvalidFilterError, InvalidOptionError
@@ -176,7 +177,8 @@ class InspectTable:
     def _read(self, kind: MetadataTable, **chosen: Unpack[Selection]) -> pa.Table:
         options = parse_read_options(_options(chosen))
         plan = plan_metadata_table(kind, self._state, options)
-        return read_metadata_table(plan, options)
+        rows = read_metadata_table(plan, options)
+        return shown_in_notebooks(rows, f"{kind.value} of {self._state.name}")
 
 
 def _options(chosen: Selection) -> dict[str, str]:

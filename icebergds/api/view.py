@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from icebergds.api.table_definition import Columns, schema_argument
 from icebergds.catalog.base import Identifier
 from icebergds.catalog.views import ViewCatalog, ViewState
+from icebergds.display import html_table
 from icebergds.errors import CommitConflictError, InvalidOptionError, ValidationError
 from icebergds.operations.options.arguments import mapping_argument
 from icebergds.spec.schema import Schema
@@ -58,6 +59,17 @@ class View:
 
     def __repr__(self) -> str:
         return f"View({self.name!r}, version {self.metadata.current_version_id})"
+
+    def _repr_html_(self) -> str:
+        columns = [f"{field.name} {field.field_type}" for field in self.schema().fields]
+        rows = [
+            ("version", str(self.metadata.current_version_id)),
+            ("columns", "\n".join(columns)),
+            *((f"SQL of {sql.dialect}", sql.sql) for sql in self.current_version().sqls),
+            ("location", self.location),
+            ("metadata", self.metadata_location),
+        ]
+        return html_table(f"View {self.name}", (), rows)
 
     def schema(self) -> Schema:
         """The columns of the view."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from icebergds.display import counted, html_table, printable, text_table, time_text
+from icebergds.display import counted, html_result, html_table, printable, text_table, time_text
 from icebergds.spec.read_only import ReadOnlyDict, set_read_only
 
 MAIN_BRANCH = "main"
@@ -220,6 +220,9 @@ class SnapshotRef:
             if (value := getattr(self, name)) is not None
         )
         return f"SnapshotRef({self.ref_type}, snapshot_id={self.snapshot_id}{limits})"
+
+    def _repr_html_(self) -> str:
+        return html_result("Reference", self)
 
 
 @dataclass(frozen=True, slots=True)

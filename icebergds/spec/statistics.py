@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from icebergds.display import html_result
 from icebergds.spec.read_only import ReadOnlyDict, set_read_only
 
 
@@ -45,6 +46,9 @@ class StatisticsFile:
     key_metadata: str | None = None
     unknown: Mapping[str, Any] = field(default_factory=ReadOnlyDict, compare=False, repr=False)
 
+    def _repr_html_(self) -> str:
+        return html_result("Statistics file", self)
+
 
 @dataclass(frozen=True, slots=True)
 class PartitionStatisticsFile:
@@ -54,3 +58,6 @@ class PartitionStatisticsFile:
     statistics_path: str
     file_size_in_bytes: int
     unknown: Mapping[str, Any] = field(default_factory=ReadOnlyDict, compare=False, repr=False)
+
+    def _repr_html_(self) -> str:
+        return html_result("Partition statistics file", self)

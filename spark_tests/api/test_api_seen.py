@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import re
+import sys
+from dataclasses import MISSING, fields, is_dataclass
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pyarrow as pa
 import pytest
 
+import icebergds
 from icebergds import Table
-from icebergds.display import WIDTH
+from icebergds.display import WIDTH, size_text
 from icebergds.errors import InvalidFilterError, InvalidOptionError
 from icebergds.formats.data_file.file_schema import schema_from_arrow
 from icebergds.operations.write.row_counts import RowCounts
 from icebergds.testing.api_tables import new_table, rows
+from icebergds.testing.contents import data_files
 
 HOSTILE = "<script>\x1b[2J"
 
@@ -88,12 +95,16 @@ def test_a_mistake_in_a_scan_is_reported_where_it_is_looked_at(table: Table) -> 
 
 def test_a_table_shows_in_a_few_lines(table: Table) -> None:
     snapshot = table.snapshots()[-1]
+    size = sum(path.stat().st_size for path in data_files(table.location()))
     assert repr(table).splitlines() == [
         f"Table('{table.name}')",
         "  format       version 2",
         "  columns      3: id long, day int, name string",
         "  partitions   day",
         f"  snapshot     {snapshot.snapshot_id}, delete, {repr(snapshot).split(', ')[2]}",
+        "  rows         3 before deletes",
+        f"  files        2 data files, 1 delete file: {size_text(size)}",
+        f"  location     {table.location()}",
         f"  metadata     {table.metadata_location}",
     ]
 
@@ -103,7 +114,7 @@ def test_a_wide_table_says_how_many_columns_it_leaves_out(tmp_path: Path) -> Non
     lines = repr(new_table(tmp_path, schema_from_arrow(columns))).splitlines()
     assert lines[2].endswith(" more columns")
     assert max(map(len, lines[:-1])) <= WIDTH
-    assert lines[3] == "  snapshot     none"
+    assert lines[3:5] == ["  snapshot     none", "  rows         0"]
 
 
 def test_a_scan_shows_what_it_was_asked_for(table: Table) -> None:
@@ -141,5 +152,42 @@ def test_tables_and_scans_are_escaped_in_html(tmp_path: Path) -> None:
 
 def test_counts_of_rows_show_as_a_table() -> None:
     html = RowCounts(inserted=1200)._repr_html_()
-    assert "<th>inserted</th>" in html
-    assert "<td>1,200</td>" in html
+    assert ">inserted</th>" in html
+    assert ">1,200</td>" in html
+
+
+EXPORTED = [getattr(icebergds, name) for name in icebergds.__all__]
+ACTIONS = [
+    kind
+    for kind in EXPORTED
+    if is_dataclass(kind) and any(field.name.endswith("_count") for field in fields(kind))
+]
+
+
+@pytest.mark.parametrize("kind", ACTIONS)
+def test_results_of_actions_show_as_tables(kind: Any) -> None:
+    needed = [each for each in fields(kind) if each.default is each.default_factory is MISSING]
+    html = kind(**{each.name: 1204 for each in needed})._repr_html_()
+    assert "<table>" in html
+    assert html.count("1,204") == len(needed)
+
+
+def test_lines_of_a_filter_and_parts_of_a_plan_stay_lines(table: Table) -> None:
+    assert ">id = 5<br>and day = 1<" in table.scan("id = 5\nand day = 1")._repr_html_()
+    html = table.scan("id > 5000").plan_summary()._repr_html_()
+    assert re.search(r"\d of \d kept[^<]*<br>skipped: ", html)
+
+
+def test_metadata_tables_show_as_tables_in_a_notebook_and_other_tables_as_before(
+    table: Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert not table.inspect.files().schema.metadata
+    printers: dict[type, Any] = {}
+    formatter = SimpleNamespace(type_printers=printers, for_type=printers.__setitem__)
+    shell = SimpleNamespace(display_formatter=SimpleNamespace(formatters={"text/html": formatter}))
+    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))
+    files, show = table.inspect.files(), printers[pa.Table]
+    assert f"files of {table.name}: {files.num_rows} row" in show(files)
+    assert files["file_path"][0].as_py() in show(files.select(["file_path"]))
+    assert "<table>" in show(table.inspect.snapshots())
+    assert show(pa.table({"id": [1]})) is None

@@ -80,7 +80,7 @@ def test_without_a_filter_none_is_shown(builder: TableBuilder) -> None:
 
 def test_it_says_what_was_skipped_and_why(builder: TableBuilder) -> None:
     found = summary(builder, "part = 'y' and id > 100 or part = 'x'")
-    assert part(found, "manifests") == ["1 of 2 read; 1 skipped by partition summaries"]
+    assert part(found, "manifests") == ["1 of 2 read", "skipped: 1 by partition summaries"]
     files = part(found, "files")
     assert files[0].startswith("1 of 3 kept: ")
     assert files[0].endswith(", 3 rows")

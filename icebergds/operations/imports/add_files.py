@@ -15,6 +15,7 @@ from icebergds.commit.retry import commit_change
 from icebergds.commit.snapshot_commit import commit_snapshot
 from icebergds.commit.staging import StagedOperations
 from icebergds.commit.transaction import in_one_commit
+from icebergds.display import html_result
 from icebergds.errors import InvalidOptionError, ValidationError
 from icebergds.operations.imports.describe_files import (
     DescribedFile,
@@ -45,6 +46,9 @@ class AddedFiles:
 
     added_files_count: int
     changed_partition_count: int
+
+    def _repr_html_(self) -> str:
+        return html_result("Added files", self)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from uuid import uuid4
 from icebergds.catalog.loaded_table import LoadedTable
 from icebergds.catalog.metadata_files import load_from_location
 from icebergds.commit.base import check_branch
+from icebergds.display import html_result
 from icebergds.errors import InvalidOptionError, MissingFileError, NoSuchTableError
 from icebergds.formats.manifests.manifest_list import read_snapshot_manifests
 from icebergds.formats.manifests.side_by_side import MANIFEST_READERS
@@ -50,6 +51,9 @@ class RewrittenTablePath:
     file_list_location: str | None
     rewritten_manifest_file_paths_count: int
     rewritten_delete_file_paths_count: int
+
+    def _repr_html_(self) -> str:
+        return html_result("Rewritten table path", self)
 
 
 @dataclass(frozen=True, slots=True)

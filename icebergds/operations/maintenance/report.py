@@ -64,6 +64,9 @@ class MaintenanceStep:
         """What is gained, as far as metadata tells."""
         return self.advice.gain
 
+    def _repr_html_(self) -> str:
+        return html_table(f"Step {self.action}", (), [("step", "\n".join(_step(self)))])
+
 
 @dataclass(frozen=True, slots=True)
 class MaintenanceReport:
@@ -162,7 +165,7 @@ class MaintenanceReport:
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        rows = [(name, "; ".join(texts)) for name, texts in _lines(self)]
+        rows = [(name, "\n".join(texts)) for name, texts in _lines(self)]
         return html_table(f"Maintenance of {self.table}, branch {self.branch}", (), rows)
 
     def _of(self, state: StepState) -> tuple[MaintenanceStep, ...]:

@@ -11,6 +11,7 @@ from icebergds.commit.nothing_to_commit import NothingToCommitError
 from icebergds.commit.operations import TableState
 from icebergds.commit.rewrite_manifests import RewriteManifests
 from icebergds.commit.snapshot_commit import commit_snapshot
+from icebergds.display import html_result
 from icebergds.errors import InvalidOptionError
 from icebergds.operations.maintenance.maintained_branch import maintained_branch
 from icebergds.operations.options.arguments import integer_argument, names_argument
@@ -29,6 +30,9 @@ class RewrittenManifests:
 
     rewritten_manifests_count: int
     added_manifests_count: int
+
+    def _repr_html_(self) -> str:
+        return html_result("Rewritten manifests", self)
 
 
 def rewrite_manifests(

@@ -52,7 +52,7 @@ def scan_metrics(found: PlannedFiles) -> Mapping[str, int]:
             each.entry.data_file.file_size_in_bytes for each in found.files
         ),
         "total-delete-file-size-in-bytes": sum(map(_size, every)),
-        "skipped-data-files": files.skipped + (files.by_summaries or 0),
+        "skipped-data-files": files.skipped,
         "equality-delete-files": len(deletes.keys),
         "positional-delete-files": len(deletes.positions),
         "dvs": len(deletes.vectors),
@@ -71,5 +71,5 @@ def _manifests(kind: str, counts: ManifestCounts) -> dict[str, int]:
     return {
         f"total-{kind}-manifests": counts.listed,
         f"scanned-{kind}-manifests": counts.read,
-        f"skipped-{kind}-manifests": counts.listed - counts.read,
+        f"skipped-{kind}-manifests": counts.skipped,
     }

@@ -90,7 +90,7 @@ class ScanSummary:
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        rows = [(name, " ".join(texts)) for name, texts in scan_lines(self)]
+        rows = [(name, "\n".join(texts)) for name, texts in scan_lines(self)]
         return html_table(f"Scan of {self.table}", (), rows)
 
 

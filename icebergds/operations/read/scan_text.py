@@ -9,7 +9,7 @@ from icebergds.display import WIDTH, counted, joined, printable, size_text, time
 
 if TYPE_CHECKING:
     from icebergds.operations.read.scan_summary import DeleteCounts, ScanSummary
-    from icebergds.scan.plan.counts import ManifestCounts
+    from icebergds.scan.plan.counts import PlanCounts
 
 _INDENT = 11
 _ROOM = WIDTH - _INDENT
@@ -37,9 +37,7 @@ def scan_lines(summary: ScanSummary) -> Iterator[tuple[str, list[str]]]:
         yield "files", ["none: the filter selects no rows, so no manifest was read"]
         return
     counts = summary.counts
-    yield "manifests", [_manifests(counts.data_manifests)]
-    if counts.delete_manifests.listed:
-        yield "", [f"of deletes: {_manifests(counts.delete_manifests)}"]
+    yield "manifests", list(_manifests(counts))
     yield "files", _files(summary)
     yield "deletes", list(_deletes(summary.deletes)) or ["none"]
     by_spark = summary.native_scans and summary.native_files and not summary.pushdown
@@ -69,13 +67,17 @@ def _wrapped(text: str) -> list[str]:
     return [*lines, text]
 
 
-def _manifests(counts: ManifestCounts) -> str:
-    skipped = []
-    if counts.by_summaries:
-        skipped.append(f"{counts.by_summaries:,} skipped by partition summaries")
-    if counts.without_files:
-        skipped.append(f"{counts.without_files:,} without live files")
-    return "; ".join([f"{counts.read:,} of {counts.listed:,} read", *skipped])
+def _manifests(counts: PlanCounts) -> Iterator[str]:
+    for of, manifests in (("", counts.data_manifests), ("of deletes: ", counts.delete_manifests)):
+        if of and not manifests.listed:
+            continue
+        yield f"{of}{manifests.read:,} of {manifests.listed:,} read"
+        causes = (
+            (manifests.by_summaries, "by partition summaries"),
+            (manifests.without_files, "without live files"),
+        )
+        if skipped := [f"{number:,} {cause}" for number, cause in causes if number]:
+            yield f"{of}skipped: {', '.join(skipped)}"
 
 
 def _files(summary: ScanSummary) -> list[str]:

@@ -36,8 +36,9 @@ class RowCounts:
 
     def _repr_html_(self) -> str:
         names = ("inserted", "updated", "deleted", "upserted")
-        rows = [tuple(f"{getattr(self, name):,}" for name in names)]
-        return html_table("Changed rows", names, rows)
+        counts = [f"{getattr(self, name):,}" for name in names]
+        snapshot = "none" if self.snapshot_id is None else str(self.snapshot_id)
+        return html_table("Changed rows", (*names, "snapshot_id"), [(*counts, snapshot)])
 
 
 def summary_of_counts(counts: Mapping[str, int], statement: str | None) -> dict[str, str]:

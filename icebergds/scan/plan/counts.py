@@ -23,6 +23,11 @@ class ManifestCounts:
     by_summaries: int = 0
     without_files: int = 0
 
+    @property
+    def skipped(self) -> int:
+        """How many manifests were not read."""
+        return self.listed - self.read
+
 
 @dataclass(frozen=True, slots=True)
 class FileCounts:
@@ -43,8 +48,8 @@ class FileCounts:
 
     @property
     def skipped(self) -> int:
-        """How many files of manifests that were read were skipped."""
-        return self.by_partition + self.by_metrics + self.empty
+        """How many files were skipped; without those in skipped manifests if these do not say."""
+        return (self.by_summaries or 0) + self.by_partition + self.by_metrics + self.empty
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,6 +60,15 @@ class ViewVersion:
     def __post_init__(self) -> None:
         set_read_only(self, "summary")
 
+    def _repr_html_(self) -> str:
+        rows = [
+            ("created", time_text(self.timestamp_ms)),
+            ("schema", str(self.schema_id)),
+            *((f"SQL of {sql.dialect}", sql.sql) for sql in self.sqls),
+            *self.summary.items(),
+        ]
+        return html_table(f"Version {self.version_id} of a view", (), rows)
+
     def sql_for(self, dialect: str) -> str | None:
         """The query in a dialect, whose name may be in any case; None if there is none."""
         return next((one.sql for one in self.sqls if one.dialect.lower() == dialect.lower()), None)

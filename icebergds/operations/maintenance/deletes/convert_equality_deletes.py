@@ -27,6 +27,7 @@ from icebergds.commit.convert_deletes import (
 from icebergds.commit.file_selection import FileKey, file_key
 from icebergds.commit.operations import TableState
 from icebergds.commit.snapshot_commit import commit_snapshot
+from icebergds.display import html_result
 from icebergds.errors import CommitStateUnknownError, InvalidOptionError
 from icebergds.expr.nodes import Expr
 from icebergds.formats.data_file.write_properties import WriteProperties
@@ -91,6 +92,9 @@ class ConvertedEqualityDeletes:
     remaining_equality_delete_files_count: int = 0
     added_delete_files_count: int = 0
     deleted_rows_count: int = 0
+
+    def _repr_html_(self) -> str:
+        return html_result("Converted equality deletes", self)
 
 
 @dataclass(frozen=True, slots=True)

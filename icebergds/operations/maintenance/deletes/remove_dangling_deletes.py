@@ -11,6 +11,7 @@ from icebergds.commit.nothing_to_commit import NothingToCommitError
 from icebergds.commit.operations import TableState
 from icebergds.commit.remove_delete_files import RemoveDeleteFiles
 from icebergds.commit.snapshot_commit import commit_snapshot
+from icebergds.display import html_result
 from icebergds.operations.maintenance.deletes.suspected_deletes import removable_deletes
 from icebergds.operations.maintenance.maintained_branch import maintained_branch
 
@@ -30,6 +31,9 @@ class RemovedDanglingDeletes:
     removed_position_delete_files_count: int = 0
     removed_equality_delete_files_count: int = 0
     removed_dvs_count: int = 0
+
+    def _repr_html_(self) -> str:
+        return html_result("Removed dangling deletes", self)
 
 
 def remove_dangling_deletes(

@@ -18,6 +18,7 @@ from icebergds.commit.replace_position_deletes import (
     StaleDeletesError,
 )
 from icebergds.commit.snapshot_commit import commit_snapshot
+from icebergds.display import html_result
 from icebergds.errors import CommitStateUnknownError, IcebergError
 from icebergds.expr.nodes import Expr
 from icebergds.formats.data_file.write_properties import WriteProperties
@@ -75,6 +76,9 @@ class RewrittenPositionDeletes:
     added_delete_files_count: int = 0
     rewritten_bytes_count: int = 0
     added_bytes_count: int = 0
+
+    def _repr_html_(self) -> str:
+        return html_result("Rewritten position deletes", self)
 
 
 def rewrite_position_deletes(

@@ -77,7 +77,7 @@ class TableHealth:
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        rows = [(name, "; ".join(texts)) for name, texts in health_lines(self)]
+        rows = [(name, "\n".join(texts)) for name, texts in health_lines(self)]
         return html_table(f"Health of {self.table}, branch {self.branch}", (), rows)
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from icebergds.catalog.loaded_table import LoadedTable
 from icebergds.commit.operations import TableState
-from icebergds.display import counted
+from icebergds.display import counted, html_result
 from icebergds.errors import CommitStateUnknownError, IcebergError, InvalidOptionError
 from icebergds.expr.nodes import Expr
 from icebergds.formats.manifests.manifest_list import read_snapshot_manifests
@@ -70,6 +70,9 @@ class RewrittenDataFiles:
     failed_data_files_count: int = 0
     removed_delete_files_count: int = 0
     failure: str | None = None
+
+    def _repr_html_(self) -> str:
+        return html_result("Rewritten data files", self)
 
 
 def rewrite_data_files(

@@ -6,6 +6,7 @@ import logging
 from dataclasses import dataclass
 
 from icebergds.commit.operations import TableState
+from icebergds.display import html_result
 from icebergds.errors import InvalidOptionError, MissingFileError
 from icebergds.io.same_directory import is_same_directory
 from icebergds.operations.maintenance.unused_files.delete_files import delete_files
@@ -38,6 +39,9 @@ class DeletedReachableFiles:
     deleted_manifest_lists_count: int = 0
     deleted_other_files_count: int = 0
     failed_files_count: int = 0
+
+    def _repr_html_(self) -> str:
+        return html_result("Deleted reachable files", self)
 
 
 def delete_reachable(state: TableState) -> DeletedReachableFiles:
