@@ -18,6 +18,7 @@ from icebergds.formats.data_reader import (
     open_data_file,
 )
 from icebergds.formats.data_writer import open_data_writer
+from icebergds.formats.parquet import thrift
 from icebergds.io.fileio import FileIO
 from icebergds.spec.manifest import DataFile, FileContent, FileFormat
 from icebergds.spec.name_mapping import NameMapping
@@ -101,3 +102,31 @@ def write_file(
     for batch in batches:
         writer.write(batch)
     return writer.close()
+
+
+def with_optional_keys(location: Path | str) -> str:
+    """Makes maps with optional keys, as some writers do, of a file's lists of required pairs.
+
+    Arrow writes no such maps; their values are stored like those of the lists.
+    """
+    path = Path(location)
+    content = path.read_bytes()
+    start = len(content) - 8 - int.from_bytes(content[-8:-4], "little")
+    footer, _ = thrift.decode_struct(content, start)
+    elements = thrift.values_of(footer, 2, thrift.STRUCT)
+    paths = [
+        thrift.values_of(chunk[3][1], 3, thrift.BINARY)
+        for group in thrift.values_of(footer, 4, thrift.STRUCT)
+        for chunk in thrift.values_of(group, 1, thrift.STRUCT)
+    ]
+    for group, entries, pair in zip(elements[:], elements[1:], elements[2:], strict=False):
+        # Repetition types: 0 required, 2 repeated. Annotations: 3 LIST, 1 and 2 MAP.
+        if entries.get(3) == (thrift.I32, 2) and pair.get(3) == (thrift.I32, 0) and 5 in pair:
+            group |= {6: (thrift.I32, 1), 10: (thrift.STRUCT, {2: (thrift.STRUCT, {})})}
+            entries |= {4: (thrift.BINARY, b"key_value"), 5: pair[5]}
+            elements.remove(pair)
+    for parts in paths:
+        parts[:] = b".".join(parts).replace(b"list.element", b"key_value").split(b".")
+    encoded = thrift.encode_struct(footer)
+    path.write_bytes(content[:start] + encoded + len(encoded).to_bytes(4, "little") + b"PAR1")
+    return str(path)

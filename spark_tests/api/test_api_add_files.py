@@ -39,12 +39,19 @@ from icebergds.spec.types import (
     LONG,
     STRING,
     TIMESTAMP,
+    MapType,
 )
 from icebergds.testing.api_tables import DAYS, ids_of, new_table, rows
+from icebergds.testing.data_files import with_optional_keys
 from icebergds.testing.schemas import optional, required
 
 EVENTS = Schema((optional(1, "id", LONG), optional(2, "country", STRING), optional(3, "day", DATE)))
 SOME_DAY = dt.date(2026, 1, 1)
+
+
+_PAIRS = pa.list_(
+    pa.field("element", pa.struct([("key", pa.string()), ("value", pa.int32())]), nullable=False)
+)
 
 
 def foreign(*ids: int | None, **columns: Any) -> pa.Table:
@@ -514,3 +521,29 @@ def test_columns_of_the_schema_are_read_from_parquet_types(tmp_path: Path) -> No
     table.add_files(write_file(tmp_path / "a.parquet", small))
     assert table.scan(columns="id,day").to_arrow().to_pylist() == [{"id": 1, "day": 2}]
     assert table.scan().to_arrow().schema.names == stored.names
+
+
+def test_a_file_of_maps_with_optional_keys_is_added_if_no_key_is_null(tmp_path: Path) -> None:
+    table = new_table(
+        tmp_path,
+        Schema((optional(1, "id", LONG), optional(2, "m", MapType(3, STRING, 4, INT)))),
+    )
+    paths = []
+    for name, keys in {"good": ["a", "b"], "bad": ["a", None]}.items():
+        pairs = [None, [], *([{"key": key, "value": 1}] for key in keys)]
+        written = write_file(
+            tmp_path / f"{name}.parquet", foreign(1, 2, 3, 4, m=pa.array(pairs, _PAIRS))
+        )
+        paths.append(with_optional_keys(written))
+    table.add_files(paths[:1])
+    assert table.scan().to_arrow()["m"].to_pylist() == [None, [], [("a", 1)], [("b", 1)]]
+    with pytest.raises(InvalidDataError, match=r"'m' of .*bad\.parquet has maps with null keys"):
+        table.add_files(paths[1:])
+
+
+def test_a_duration_is_the_number_that_the_file_stores(tmp_path: Path) -> None:
+    table = new_table(tmp_path, Schema((optional(1, "id", LONG), optional(2, "d", LONG))))
+    durations = pa.array([5, None], pa.duration("ms"))
+    table.add_files([write_file(tmp_path / "a.parquet", foreign(1, 2, d=durations))])
+    assert table.scan().to_arrow()["d"].to_pylist() == [5, None]
+    assert table.scan("d = 5").to_arrow()["id"].to_pylist() == [1]

@@ -59,7 +59,14 @@ from icebergds.spec.types import (
     MapType,
     StructType,
 )
-from icebergds.testing.data_files import open_file, read_batches, read_rows, with_id, write_parquet
+from icebergds.testing.data_files import (
+    open_file,
+    read_batches,
+    read_rows,
+    with_id,
+    with_optional_keys,
+    write_parquet,
+)
 from icebergds.testing.schemas import optional, required
 
 A_B = [with_id("a", pa.int32(), 1), with_id("b", pa.string(), 2)]
@@ -411,6 +418,111 @@ def test_legacy_lists_and_maps_are_read_through_a_name_mapping(tmp_path):
             dt.datetime(2020, 1, 1, 0, 0, 1, 123456, dt.UTC),
         )
     ]
+
+
+def entries(key: pa.Field, value: pa.Field) -> pa.DataType:
+    """Lists that `with_optional_keys` makes maps of."""
+    return pa.list_(pa.field("element", pa.struct([key, value]), nullable=False))
+
+
+KEY, VALUE = with_id("key", pa.string(), 2), with_id("value", pa.int32(), 3)
+
+
+def test_maps_with_optional_keys_are_read_at_every_depth(tmp_path):
+    inner = entries(with_id("key", pa.int64(), 8), with_id("value", pa.string(), 9))
+    outer = entries(
+        with_id("key", pa.struct([with_id("x", pa.int32(), 6)]), 5), with_id("value", inner, 7)
+    )
+    fields = [
+        with_id("m", entries(KEY, VALUE), 1),
+        with_id("s", pa.struct([with_id("o", outer, 4)]), 10),
+    ]
+    rows = [
+        ([("a", 1), ("b", None)], {"o": [({"x": 1}, [(2**40, "p")]), ({"x": None}, None)]}),
+        ([], {"o": []}),
+        (None, {"o": None}),
+        ([("c", 3)], None),
+    ]
+    location = write_parquet(
+        tmp_path / "f.parquet",
+        fields,
+        [
+            [m and [dict(zip(("key", "value"), e, strict=True)) for e in m] for m, _ in rows],
+            [
+                s
+                and {
+                    "o": s["o"]
+                    and [
+                        {"key": k, "value": v and [{"key": i, "value": j} for i, j in v]}
+                        for k, v in s["o"]
+                    ]
+                }
+                for _, s in rows
+            ],
+        ],
+    )
+    with_optional_keys(location)
+    with pytest.raises(pa.ArrowInvalid, match="Map keys must be annotated as required"):
+        pq.read_table(location)
+    inside = MapType(5, StructType((optional(6, "x", INT),)), 7, MapType(8, LONG, 9, STRING))
+    schema = Schema(
+        (
+            optional(1, "m", MapType(2, STRING, 3, LONG)),
+            optional(10, "s", StructType((optional(4, "o", inside),))),
+        )
+    )
+    assert read_rows(location, schema) == rows
+    assert read_rows(location, Schema(schema.fields[1:])) == [(s,) for _, s in rows]
+
+
+def test_a_null_key_of_a_map_is_an_error_that_names_the_column(tmp_path):
+    rows = [[{"key": "a", "value": 1}], [{"key": None, "value": 2}]]
+    fields = [with_id("m", entries(KEY, VALUE), 1)]
+    location = with_optional_keys(write_parquet(tmp_path / "f.parquet", fields, [rows]))
+    schema = Schema((optional(1, "m", MapType(2, STRING, 3, INT)),))
+    with pytest.raises(InvalidDataError, match=r"'m\.key' of .*f\.parquet is required.*1 nulls"):
+        read_rows(location, schema)
+
+
+def test_columns_have_parquets_types_whatever_arrow_types_were_written(tmp_path):
+    stored = [pa.duration("ms"), pa.duration("ns"), pa.time64("us"), pa.time64("ns"), pa.int64()]
+    fields = [with_id(f"c{at}", kind, at) for at, kind in enumerate(stored)]
+    numbers = pa.array([3, None], pa.int64())
+    columns = [numbers.cast(kind) for kind in stored]
+    fields.append(with_id("l", pa.list_(with_id("element", pa.duration("s"), 6)), 5))
+    columns.append(pa.array([[3], None], fields[-1].type))
+    location = write_parquet(tmp_path / "f.parquet", fields, columns)
+    schema = Schema(
+        (
+            *(optional(at, "n", LONG) for at in range(len(stored))),
+            optional(5, "l", ListType(6, LONG)),
+        )
+    )
+    assert read_rows(location, schema) == [(*(3,) * 5, [3]), (*(None,) * 5, None)]
+
+
+def test_an_arrow_schema_that_arrow_cannot_use_is_left_out(tmp_path):
+    path = tmp_path / "f.parquet"
+    fields = [with_id("a", pa.int32(), 1), with_id("m", entries(KEY, VALUE), 4)]
+    table = pa.table([[5], [[{"key": "k", "value": 1}]]], schema=pa.schema(fields))
+    with pq.ParquetWriter(path, table.schema, store_schema=False) as writer:
+        writer.write_table(table)
+        writer.add_key_value_metadata({"ARROW:schema": "AAAA"})
+    with pytest.raises(pa.ArrowInvalid):
+        pq.read_table(path)
+    number = optional(1, "a", LONG)
+    assert read_rows(str(path), Schema((number,))) == [(5,)]
+    with_optional_keys(path)
+    both = Schema((number, optional(4, "m", MapType(2, STRING, 3, INT))))
+    assert read_rows(str(path), both) == [(5, [("k", 1)])]
+
+
+def test_bytes_of_a_fixed_length_are_not_text(tmp_path):
+    # Java shows 16 of them as a UUID's text, and fails to read others.
+    fields = [with_id("c", pa.binary(16), 1)]
+    location = write_parquet(tmp_path / "f.parquet", fields, [[b"a" * 16]])
+    with pytest.raises(CorruptFileError, match=r"fixed_size_binary\[16\].* as string"):
+        read_rows(location, Schema((optional(1, "c", STRING),)))
 
 
 def test_a_missing_file_is_named(tmp_path):

@@ -52,7 +52,10 @@ def with_entries(array: pa.Array, target: pa.MapType, keys: pa.Array, items: pa.
     return with_child(array, target, pa.StructArray.from_arrays([keys, items], fields=fields))
 
 
-def as_list_of_entries(array: pa.MapArray) -> pa.ListArray:
+def as_list_of_entries(array: pa.MapArray | pa.ListArray) -> pa.ListArray:
+    """A map array as a list array of its entries; what is one already stays as it is."""
+    if not pa.types.is_map(array.type):
+        return array
     entries = pa.StructArray.from_arrays([array.keys, array.items], ["key", "value"])
     return with_child(array, pa.list_(entries.type), entries)
 

@@ -56,8 +56,11 @@ def _is_readable(stored: pa.DataType, wanted: TypeId) -> bool:
     """Whether a stored type can be read as a type of the table."""
     readable: bool
     match wanted:
-        case TypeId.INT | TypeId.LONG:
+        case TypeId.INT:
             readable = pa.types.is_integer(stored)
+        # The number beneath, of whatever unit, as Java reads it.
+        case TypeId.LONG:
+            readable = pa.types.is_integer(stored) or pa.types.is_time64(stored)
         case TypeId.FLOAT:
             readable = pa.types.is_float16(stored)
         case TypeId.DOUBLE:
@@ -75,6 +78,9 @@ def _is_readable(stored: pa.DataType, wanted: TypeId) -> bool:
             readable = pa.types.is_timestamp(stored)
         case TypeId.FIXED | TypeId.UUID:
             readable = is_binary(stored)
+        # Of bytes of a fixed length Java makes the text of a UUID, or none.
+        case TypeId.STRING if pa.types.is_fixed_size_binary(stored):
+            readable = False
         case TypeId.STRING | TypeId.BINARY | TypeId.GEOMETRY | TypeId.GEOGRAPHY:
             readable = is_binary(stored) or is_text(stored)
         case _:
@@ -86,6 +92,8 @@ def _cast(array: pa.Array, target: pa.DataType) -> pa.Array:
     stored = array.type
     if pa.types.is_timestamp(stored):
         return _rescale(array.view(pa.int64()), stored.unit, target.unit).view(target)
+    if pa.types.is_time64(stored) and target == pa.int64():
+        return array.view(target)
     if pa.types.is_time64(stored):
         return _rescale(array.view(pa.int64()), stored.unit, target.unit).view(target)
     if stored == pa.int64() and pa.types.is_time64(target):

@@ -131,16 +131,22 @@ class ListConverter:
 
 @dataclass(frozen=True, slots=True)
 class MapConverter:
-    """Converts maps to an Arrow type; `required` names values as in `FromColumn`."""
+    """Converts maps, or lists of entries, to an Arrow type.
+
+    `required` names values as in `FromColumn`, and `keys` likewise keys.
+    """
 
     key: Converter
     value: Converter
     target: pa.DataType
     required: Place | None = None
+    keys: Place | None = None
 
     def convert(self, array: pa.Array) -> pa.Array:
         array = compacted(as_list_of_entries(storage(array)))
         keys, values = array.values.flatten()
+        if self.keys is not None and keys.null_count:
+            raise self.keys.null_in_required(keys.null_count)
         values = self.value.convert(values)
         if self.required is not None and values.null_count:
             raise self.required.null_in_required(values.null_count)

@@ -45,6 +45,9 @@ from icebergds.spec.types import (
     children,
 )
 
+ENTRIES = "map entries whose key is optional"
+"""Name of the elements of lists that stand for maps, where Arrow has no such maps."""
+
 
 class ColumnKind(StrEnum):
     """Whether a column is a leaf or nested, and how."""
@@ -72,6 +75,11 @@ class FileColumn:
     required: bool
     leaves: range
     children: tuple[FileColumn, ...] = ()
+
+    @property
+    def has_optional_keys(self) -> bool:
+        """Whether it is a map whose keys the file does not require."""
+        return self.kind is ColumnKind.MAP and not pa.types.is_map(self.arrow_type)
 
     @property
     def is_variant(self) -> bool:
@@ -220,6 +228,10 @@ def _shape(stored: pa.DataType) -> tuple[ColumnKind, list[pa.Field]]:
         return ColumnKind.STRUCT, list(stored)
     if pa.types.is_map(stored):
         return ColumnKind.MAP, [stored.key_field, stored.item_field]
+    if pa.types.is_list(stored) and stored.value_field.name == ENTRIES:
+        key, value = stored.value_type
+        # Readers refuse null keys.
+        return ColumnKind.MAP, [key.with_nullable(False), value]
     if (
         pa.types.is_list(stored)
         or pa.types.is_large_list(stored)

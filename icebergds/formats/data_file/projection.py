@@ -289,6 +289,7 @@ def _plan_type(
                 _plan_type(value, wanted.value_type, inside, constants),
                 target,
                 inside if wanted.value_required else None,
+                place / "key",
             )
         case _ if wanted == VARIANT:
             converter = StructConverter(_variant_parts(column, place), target)

@@ -1,4 +1,7 @@
-"""Reads footers of Parquet files; refuses encrypted files, even if the footer is plain text."""
+"""Reads footers of Parquet files as Arrow should see them.
+
+Refuses encrypted files, even if the footer is plain text.
+"""
 
 from __future__ import annotations
 
@@ -8,20 +11,35 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from icebergds.formats.data_file.encryption import encrypted
+from icebergds.formats.data_file.file_schema import ENTRIES, storage_type
 from icebergds.formats.parquet import thrift
 from icebergds.formats.parquet.open import open_parquet
+from icebergds.formats.parquet.thrift import Struct
 
 # One storage request reads most footers completely.
 _TAIL_READ = 64 * 1024
 # After the footer: its length and a magic number.
 _TRAILER = 8
 _ENCRYPTED_MAGIC = b"PARE"
-# FileMetaData: encryption_algorithm.
-_ENCRYPTION = 8
+# FileMetaData: schema, key_value_metadata, encryption_algorithm.
+_SCHEMA, _KEY_VALUES, _ENCRYPTION = 2, 5, 8
+# KeyValue: key.
+_KEY = 1
+# SchemaElement: repetition_type, name, num_children, converted_type, logicalType.
+_REPETITION, _NAME, _NUM_CHILDREN, _CONVERTED, _LOGICAL = 3, 4, 5, 6, 10
+_OPTIONAL, _REPEATED = 1, 2
+# Of ConvertedType and of LogicalType.
+_CONVERTED_MAPS, _CONVERTED_LIST = (1, 2), 3
+_LOGICAL_MAP, _LOGICAL_LIST = 2, 3
+_ARROW_SCHEMA = b"ARROW:schema"
 
 
 def read_footer(handle: pa.NativeFile, location: str) -> pq.FileMetaData:
     """Reads the footer of a file.
+
+    Columns have the types that Parquet gives them, as for every other reader: durations, which
+    only Arrow's own schema tells, are numbers. Maps with optional keys, which Arrow refuses, are
+    lists of `ENTRIES`.
 
     Args:
         handle: the open file; it is not closed.
@@ -39,16 +57,88 @@ def read_footer(handle: pa.NativeFile, location: str) -> pq.FileMetaData:
     length = int.from_bytes(tail[-_TRAILER:-4], "little")
     if len(tail) < length + _TRAILER <= size:
         tail = handle.read_at(length + _TRAILER, size - length - _TRAILER)
-    metadata = open_parquet(pa.BufferReader(tail)).metadata
+    footer = tail[-length - _TRAILER :]
+    try:
+        file = open_parquet(pa.BufferReader(footer))
+    # Extension types that others registered may fail with anything.
+    except Exception:
+        rewritten = _rewritten(footer, location)
+        if rewritten == footer:
+            raise
+        return open_parquet(pa.BufferReader(rewritten)).metadata
+    metadata = file.metadata
     # The footer of a file with encrypted columns is signed if it is not encrypted; the signature
     # follows the metadata.
-    if metadata.serialized_size != length and _is_encrypted(tail[-length - _TRAILER :]):
+    if metadata.serialized_size != length and _is_encrypted(_decoded(footer)):
         raise encrypted(location)
+    if _ARROW_SCHEMA in footer and any(map(_has_duration, file.schema_arrow.types)):
+        return open_parquet(pa.BufferReader(_rewritten(footer, location))).metadata
     return metadata
 
 
-def _is_encrypted(footer: bytes) -> bool:
+def _has_duration(arrow_type: pa.DataType) -> bool:
+    stored = storage_type(arrow_type)
+    return pa.types.is_duration(stored) or any(
+        _has_duration(stored.field(at).type) for at in range(stored.num_fields)
+    )
+
+
+def _decoded(footer: bytes) -> Struct:
+    """The fields of a footer; none if it is damaged."""
     with suppress(thrift.ThriftError):
-        fields, _ = thrift.decode_struct(footer)
-        return _ENCRYPTION in fields
-    return False
+        return thrift.decode_struct(footer)[0]
+    return {}
+
+
+def _is_encrypted(fields: Struct) -> bool:
+    return _ENCRYPTION in fields
+
+
+def _rewritten(footer: bytes, location: str) -> bytes:
+    """The footer without Arrow's own schema, its maps with optional keys as lists."""
+    fields = _decoded(footer)
+    if _is_encrypted(fields):
+        raise encrypted(location)
+    told = _structs(fields, _KEY_VALUES)
+    kept = [entry for entry in told if entry.get(_KEY) != (thrift.BINARY, _ARROW_SCHEMA)]
+    is_changed = kept != told
+    told[:] = kept
+    elements = _structs(fields, _SCHEMA)
+    # The elements are in depth-first order.
+    for group, entries, key in zip(elements, elements[1:], elements[2:], strict=False):
+        if _is_map(group, entries) and _number(key, _REPETITION) == _OPTIONAL:
+            group[_CONVERTED] = (thrift.I32, _CONVERTED_LIST)
+            group[_LOGICAL] = (thrift.STRUCT, {_LOGICAL_LIST: (thrift.STRUCT, {})})
+            # Older writers annotate the entries, too.
+            entries.pop(_CONVERTED, None)
+            entries.pop(_LOGICAL, None)
+            entries[_NAME] = (thrift.BINARY, ENTRIES.encode())
+            is_changed = True
+    if not is_changed:
+        return footer
+    encoded = thrift.encode_struct(fields)
+    return encoded + len(encoded).to_bytes(4, "little") + footer[-4:]
+
+
+def _is_map(group: Struct, entries: Struct) -> bool:
+    logical = group.get(_LOGICAL, (thrift.STRUCT, {}))
+    return (
+        (
+            (logical[0] == thrift.STRUCT and _LOGICAL_MAP in logical[1])
+            or _number(group, _CONVERTED) in _CONVERTED_MAPS
+        )
+        and _number(group, _NUM_CHILDREN) == 1
+        and _number(entries, _REPETITION) == _REPEATED
+        and _number(entries, _NUM_CHILDREN) == 2
+    )
+
+
+def _number(fields: Struct, field_id: int) -> int | None:
+    kind, value = fields.get(field_id, (None, None))
+    return value if kind == thrift.I32 else None
+
+
+def _structs(fields: Struct, field_id: int) -> list[Struct]:
+    with suppress(thrift.ThriftError):
+        return thrift.values_of(fields, field_id, thrift.STRUCT)
+    return []

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from icebergds.errors import UnsupportedFeatureError
+from icebergds.errors import InvalidDataError, UnsupportedFeatureError
+from icebergds.formats.arrow.arrays import as_list_of_entries, compacted, storage
 from icebergds.formats.arrow.errors import decoding
 from icebergds.formats.data_file.file_schema import (
+    ColumnKind,
     FileColumn,
     columns_of,
     has_ids,
@@ -25,6 +28,8 @@ from icebergds.spec.name_mapping import NameMapping
 from icebergds.spec.schema import Schema
 from icebergds.spec.values.dates import FIRST_GREGORIAN_DAY
 
+_BATCH_ROWS = 8192
+_BUFFER_SIZE = 1024 * 1024
 _BY_ARROW = "parquet-cpp-arrow"
 
 # The marks of files with values of the Julian calendar, and the versions of Spark that set them.
@@ -38,17 +43,23 @@ def stored_parquet(
 ) -> StoredFile:
     """Describes an open file, whose columns have their names' ids if it has none.
 
+    Maps with optional keys are read: a footer does not tell null keys from empty maps.
+
     Raises:
         CorruptFileError: the file is damaged or not a Parquet file.
+        InvalidDataError: a map has a null key.
         UnsupportedFeatureError: the file is encrypted, or has columns that Arrow does not support.
     """
     with decoding(location, "Parquet"):
         footer = read_footer(handle, location)
-        found = columns_of(open_parquet(handle, footer).schema_arrow)
+        file = open_parquet(handle, footer, _BUFFER_SIZE)
+        found = columns_of(file.schema_arrow)
     if sum(len(column.leaves) for column in found) != footer.num_columns:
         raise UnsupportedFeatureError(
             f"{location}: the Parquet schema has columns that Arrow does not support"
         )
+    with decoding(location, "Parquet"):
+        _check_keys(file, found, location)
     columns = with_ids(found, schema, name_mapping)
     measured = [column for column, _ in columns_with_statistics(columns, schema)]
     unzoned = frozenset(
@@ -75,6 +86,37 @@ def stored_parquet(
         unzoned,
         hybrid,
     )
+
+
+def _check_keys(file: pq.ParquetFile, columns: Sequence[FileColumn], location: str) -> None:
+    for column in columns:
+        if not any(part.has_optional_keys for part in walk_columns([column])):
+            continue
+        groups = list(range(file.num_row_groups))
+        batches = file.reader.iter_batches(
+            _BATCH_ROWS, groups, column_indices=list(column.leaves), use_threads=False
+        )
+        if any(_has_null_keys(column, batch.column(0)) for batch in batches):
+            raise InvalidDataError(
+                f"column {column.name!r} of {location} has maps with null keys, which Iceberg does "
+                "not have; leave the file out"
+            )
+
+
+def _has_null_keys(column: FileColumn, array: pa.Array) -> bool:
+    array = storage(array)
+    match column.kind:
+        case ColumnKind.STRUCT:
+            parts = array.flatten()
+        case ColumnKind.LIST:
+            parts = [compacted(array).values]
+        case ColumnKind.MAP:
+            parts = compacted(as_list_of_entries(array)).values.flatten()
+            if parts[0].null_count:
+                return True
+        case _:
+            return False
+    return any(map(_has_null_keys, column.children, parts))
 
 
 def _is_int96(column: FileColumn, footer: pq.FileMetaData) -> bool:

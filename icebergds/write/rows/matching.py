@@ -288,6 +288,7 @@ def _plan_type(incoming: pa.DataType, wanted: IcebergType, place: _Place) -> Con
                 _plan_type(stored.item_type, wanted.value_type, inside),
                 target,
                 inside if wanted.value_required else None,
+                key,
             )
         case StructType() | ListType() | MapType():
             pass
