@@ -127,7 +127,7 @@ def _parsed_type(name: str, text: str) -> IcebergType:
     try:
         fields = parse_schema(schema).fields
     except InvalidOptionError as error:
-        # Types that Spark's SQL lacks, by the names of the specification.
+        # Types that schemas as text do not take, by the names of the specification.
         try:
             return parse_scalar(text.strip().lower())
         except (InvalidMetadataError, UnsupportedFeatureError):

@@ -67,7 +67,7 @@ def iceberg_schema(schema: spark.StructType) -> Schema:
     """The Iceberg schema of a DataFrame; field ids count from 1, parents before children.
 
     Raises:
-        InvalidDataError: a column has a type that Iceberg lacks.
+        InvalidDataError: a column has a type that Iceberg lacks, or a shape of Spark's.
     """
     ids = count(1)
     return Schema(_iceberg_fields(schema, lambda: next(ids), ""))
@@ -77,7 +77,7 @@ def iceberg_type(data_type: spark.DataType, name: str) -> IcebergType:
     """The Iceberg type of a column; the ids of fields inside it are not those of a table.
 
     Raises:
-        InvalidDataError: Iceberg lacks the type.
+        InvalidDataError: Iceberg lacks the type, or it is a shape of Spark's.
     """
     ids = count(1)
     return _iceberg_type(data_type, lambda: next(ids), name)
@@ -98,7 +98,7 @@ def incoming_arrow_schema(schema: spark.StructType) -> pa.Schema:
     """The Arrow schema of the batches that Spark sends to a writer of the DataFrame.
 
     Raises:
-        InvalidDataError: a column has a type that Iceberg lacks.
+        InvalidDataError: a column has a type that Iceberg lacks, or a shape of Spark's.
     """
     return pa.schema([_arrow_field(field, field.name) for field in schema.fields])
 
@@ -143,11 +143,17 @@ def _iceberg_type(data_type: spark.DataType, next_id: Callable[[], int], name: s
                 return TIME
             found = _ICEBERG_TYPES.get(text)
             if found is None:
-                raise InvalidDataError(
-                    f"column {name!r} has the Spark type {text}, which Iceberg does not support; "
-                    "cast it to another type before the write"
-                )
+                raise InvalidDataError(f"column {name!r} has the Spark type {text}, {_why(text)}")
             return found
+
+
+def _why(text: str) -> str:
+    if text.startswith(("geometry(", "geography(")):
+        return (
+            "which icebergds does not write; write st_asbinary of it to a column of type "
+            "geometry, geography or binary"
+        )
+    return "which Iceberg does not support; cast it to another type before the write"
 
 
 def _arrow_field(field: spark.StructField, name: str) -> pa.Field:

@@ -7,10 +7,10 @@ from effort import examples
 from hypothesis import given, strategies as st
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
-from pyspark.sql.types import StructType
+from pyspark.sql.types import GeometryType, StructType
 from spark_reads import session_conf
 
-from icebergds.errors import InvalidOptionError
+from icebergds.errors import InvalidDataError, InvalidOptionError
 from icebergds.operations.options.schema_text import parse_schema
 from icebergds.spark.dataframe_schema import iceberg_schema
 
@@ -109,3 +109,9 @@ def test_what_spark_refuses_is_refused(spark: SparkSession, text: str) -> None:
         StructType.fromDDL(text)
     with pytest.raises(InvalidOptionError):
         parse_schema(text)
+
+
+def test_shapes_of_spark_are_refused_with_what_to_write() -> None:
+    shapes = StructType().add("g", GeometryType(4326))
+    with pytest.raises(InvalidDataError, match=r"'g' .* geometry\(4326\), .* write st_asbinary"):
+        iceberg_schema(shapes)

@@ -79,8 +79,8 @@ _CHARACTERS = ("char", "character", "varchar")
 _NESTED = ("array", "map", "struct")
 _NAMES = (*_TYPES, *_DECIMALS, *_CHARACTERS, "time", *_NESTED)
 _CLAUSES = ("default", "generated", "primary", "unique", "check", "references", "null")
-# Types of Iceberg that Spark's SQL does not have.
-_ONLY_ICEBERG = ("uuid", "fixed", "timestamp_ns", "timestamptz_ns", "geometry", "geography")
+# Types of Iceberg that Spark's SQL does not have, or only since a version, under other parameters.
+_NOT_IN_TEXT = ("uuid", "fixed", "timestamp_ns", "timestamptz_ns", "geometry", "geography")
 # As deep as types in metadata may be nested.
 _MAX_DEPTH = 100
 _TOKEN = re.compile(
@@ -266,9 +266,9 @@ class _Parser:
         shown = f"{name}({', '.join(map(str, numbers))})" if numbers else name
         if name == "interval":
             why = "Iceberg does not have intervals; store a number of days or of microseconds"
-        elif name in _ONLY_ICEBERG:
+        elif name in _NOT_IN_TEXT:
             why = (
-                "Spark SQL does not have this type of Iceberg; give the schema as icebergds.Schema "
+                "a schema as text does not take this type; give the schema as icebergds.Schema "
                 "with the types of icebergds.types"
             )
         elif name in _CHARACTERS:
