@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping
-from importlib.util import find_spec
-from pathlib import Path
 
-import duckdb
 import pytest
 from filters import filters_of
 from oracles.canon import canonical_rows
 from oracles.comparison import difference
+from oracles.duckdb_reader import connect
 from our_tables import OUR_TABLES, OurTable
 from pyiceberg.table import StaticTable
 
@@ -67,13 +65,7 @@ def test_duckdb_reads_the_rows_that_were_written(
 ) -> None:
     table = our_tables[name]
     # A connection of its own: after an error a database is of no use.
-    with duckdb.connect() as connection:
-        for extension in ("avro", "iceberg"):
-            package = find_spec(f"duckdb_extension_{extension}")
-            assert package is not None
-            assert package.origin is not None
-            (library,) = Path(package.origin).parent.rglob("*.duckdb_extension")
-            connection.execute(f"LOAD '{library}'")
+    with connect() as connection:
         connection.execute("SET TimeZone = 'UTC'")
         scan = f"SELECT * FROM iceberg_scan('{table.table.metadata_location}')"
         read = canonical_rows(connection.sql(scan).to_arrow_table(), table.schema)

@@ -64,6 +64,15 @@ class Server:
             "snapshots": [self._snapshot(found, snapshot_id) for snapshot_id in snapshot_ids],
         }
 
+    def rows_by(self, table: str, reader: str) -> list[str]:
+        """Canonical rows by one of Java's readers, `generic` or `spark`."""
+        found = self._iceberg.load(table)
+        schema = found.java.schema()
+        if reader == "generic":
+            return self._iceberg.read_rows(self._scan(found), schema)
+        rows = collect(self._iceberg.spark.sql(f"SELECT * FROM {found.sql_name}"))
+        return canonical_rows(rows, self._iceberg.schema_json(schema))
+
     def rows_at(self, location: str) -> list[str]:
         """Canonical rows of a table that no catalog knows, by its location."""
         tables = self._iceberg.api.hadoop.HadoopTables(
