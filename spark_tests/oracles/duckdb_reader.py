@@ -11,6 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+import pyarrow as pa
 import pytest
 
 _PACKAGES = ("duckdb", "duckdb_extension_avro", "duckdb_extension_iceberg")
@@ -42,6 +43,14 @@ class DuckDBReader:
         Raises:
             DuckDBError: DuckDB fails to read it, or its process ended; with what the process said.
         """
+        rows: list[tuple[Any, ...]] = self._ask("rows", metadata_location)
+        return rows
+
+    def read_arrow(self, metadata_location: str) -> pa.Table:
+        """The same as an Arrow table; variants at the top level are texts of JSON."""
+        return self._ask("arrow", metadata_location)
+
+    def _ask(self, form: str, metadata_location: str) -> Any:
         if self._process is None:
             self._process = subprocess.Popen(
                 [sys.executable, __file__],
@@ -49,14 +58,13 @@ class DuckDBReader:
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
             )
-        line = _answer(self._process, metadata_location)
+        line = _answer(self._process, f"{form} {metadata_location}")
         if not line:
             # After an error the database is of no use, and the process ends too.
             self.failed += 1
             raise DuckDBError(f"{metadata_location}: {self._last_words(self._process)}")
         self.succeeded += 1
-        rows: list[tuple[Any, ...]] = pickle.loads(bytes.fromhex(line.decode()))
-        return rows
+        return pickle.loads(bytes.fromhex(line.decode()))
 
     def __enter__(self) -> Self:
         return self
@@ -105,11 +113,24 @@ def connect() -> Any:
 
 
 def main() -> None:
-    """Answers each metadata location on a line of its own with a table's rows."""
+    """Answers each line, a form and a metadata location, with a table's rows in this form."""
     connection = connect()
     for line in sys.stdin:
-        rows = connection.sql(f"SELECT * FROM iceberg_scan('{line.strip()}')").fetchall()
-        print(pickle.dumps(rows).hex(), flush=True)
+        form, location = line.strip().split(" ", 1)
+        scan = connection.sql(f"SELECT * FROM iceberg_scan('{location}')")
+        read = scan.fetchall() if form == "rows" else _as_arrow(scan)
+        print(pickle.dumps(read).hex(), flush=True)
+
+
+def _as_arrow(scan: Any) -> pa.Table:
+    # DuckDB does not export variants, and makes a text of a null one.
+    columns = [
+        f'CASE WHEN "{name}" IS NOT NULL THEN "{name}"::JSON::VARCHAR END AS "{name}"'
+        if str(kind) == "VARIANT"
+        else f'"{name}"'
+        for name, kind in zip(scan.columns, scan.types, strict=True)
+    ]
+    return scan.project(", ".join(columns)).to_arrow_table()
 
 
 if __name__ == "__main__":

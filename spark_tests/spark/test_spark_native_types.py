@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import reduce
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import DataFrame, SparkSession, functions as f
@@ -25,6 +27,7 @@ from icebergds.spec.types import (
     NestedField,
     StructType,
 )
+from icebergds.testing.data_files import with_id, with_optional_keys, write_parquet
 from icebergds.testing.tables import TableBuilder
 
 pytestmark = pytest.mark.spark
@@ -135,3 +138,22 @@ def _by_condition(df: DataFrame) -> DataFrame:
 
 def _rows(df: DataFrame) -> list[str]:
     return sorted(map(repr, df.collect()))
+
+
+def test_maps_with_optional_keys_are_read_alike(front: SparkSession, tmp_path: Path) -> None:
+    pair = pa.struct([with_id("key", pa.string(), 3), with_id("value", pa.int32(), 4)])
+    fields = [
+        with_id("id", pa.int32(), 1),
+        with_id("m", pa.list_(pa.field("element", pair, nullable=False)), 2),
+    ]
+    maps = [[{"key": "a", "value": 1}, {"key": "b", "value": None}], [], None]
+    schema = Schema((_ID, NestedField(2, "m", MapType(3, STRING, 4, INT))))
+    builder = TableBuilder(tmp_path / "t", schema)
+    stored = builder.data_file([(number, None) for number in range(3)])
+    write_parquet(Path(stored.file_path), fields, [range(3), maps])
+    with_optional_keys(stored.file_path)
+    size = Path(stored.file_path).stat().st_size
+    builder.commit(replace(stored, file_size_in_bytes=size))
+    read = texts(native(front, builder))
+    assert read == [("0", "{a -> 1, b -> null}"), ("1", "{}"), ("2", None)]
+    assert read == texts(ours(front, load_table(str(builder.location))))
