@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from icebergds.api.job_descriptions import describing_jobs
 from icebergds.api.maintenance import task_runner, zone_of
 from icebergds.catalog.address import TableAddress, identifier_of
 from icebergds.catalog.naming import named_catalog
@@ -168,7 +169,7 @@ def migrate(
         )
     backup = _backup_name(name, text_argument("backup_table_name", backup_table_name))
     asked = {**mapping_argument("properties", properties), **_MIGRATED}
-    with nothing_committed(address.path):
+    with nothing_committed(address.path), describing_jobs("migrate", address.path):
         # A rename loses partitions in some of Spark's catalogs, for good.
         check_import_with_files(
             found,
@@ -213,7 +214,8 @@ def _import(
     *,
     apart: bool,
 ) -> int:
-    with nothing_committed(address.path):
+    done = "snapshot" if apart else "migrate"
+    with nothing_committed(address.path), describing_jobs(done, address.path):
         count = import_table(
             source,
             address,

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from icebergds.api.job_descriptions import describing_jobs
 from icebergds.api.scan import TableScan
 from icebergds.catalog.loaded_table import LoadedTable
 from icebergds.commit.operations import TableState
@@ -143,9 +144,10 @@ def begin_merge(
     ) -> RowCounts:
         with nothing_committed(options.address.path):
             table = current()
-            if columns is None:
-                return finish(changed(table, run))
-            return finish(_with_columns(table, columns, lambda wider: changed(wider, run)))
+            with describing_jobs("merge", table.name):
+                if columns is None:
+                    return finish(changed(table, run))
+                return finish(_with_columns(table, columns, lambda wider: changed(wider, run)))
 
     return MergeBuilder(execute, source, on, *aliases)
 

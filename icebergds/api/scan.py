@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from icebergds.api.display import scan_html, scan_text
+from icebergds.api.job_descriptions import describing_jobs
 from icebergds.commit.operations import TableState
 from icebergds.errors import InvalidFilterError, InvalidOptionError
 from icebergds.formats.arrow.types import schema_to_arrow
@@ -140,7 +141,8 @@ class TableScan:
 
         Other errors are those of `to_df`.
         """
-        found = self._count(spark)
+        with describing_jobs("count", self._state.name):
+            found = self._count(spark)
         return found if self.limit is None else min(found, self.limit)
 
     def explain(self, spark: SparkSession | None = None) -> None:

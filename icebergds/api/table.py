@@ -16,6 +16,7 @@ from icebergds.api import (
 )
 from icebergds.api.display import table_html, table_text
 from icebergds.api.inspect import InspectTable
+from icebergds.api.job_descriptions import jobs_described
 from icebergds.api.row_level import (
     Changed,
     begin_merge,
@@ -142,6 +143,7 @@ class Table:
         """The branches and tags, by name."""
         return self.metadata.refs
 
+    @jobs_described
     def append(
         self,
         df: Rows | DataFrame,
@@ -173,6 +175,7 @@ class Table:
         """
         return self._write(df, False, self._options(options, snapshot_properties, branch=branch))
 
+    @jobs_described
     def overwrite(
         self,
         df: Rows | DataFrame,
@@ -207,6 +210,7 @@ class Table:
         self._state = table.state if committed is None else committed.state
         return counts_of_write(committed)
 
+    @jobs_described
     def dynamic_partition_overwrite(
         self,
         df: Rows | DataFrame,
@@ -222,6 +226,7 @@ class Table:
         named = {"branch": branch, "overwrite_mode": "dynamic"}
         return self._write(df, True, self._options(options, snapshot_properties, **named))
 
+    @jobs_described
     def delete(
         self,
         condition: str | Column,
@@ -266,6 +271,7 @@ class Table:
         with nothing_committed(self.name):
             return self._changed(delete_rows(self._current(), condition, given, spark, alias))
 
+    @jobs_described
     def update(
         self,
         set: Mapping[str, Value],
@@ -337,6 +343,7 @@ class Table:
         aliases = (source_alias, target_alias)
         return begin_merge(self._current, self._changed, source, on, aliases, given)
 
+    @jobs_described
     def upsert(
         self,
         df: Rows | DataFrame,
@@ -381,6 +388,7 @@ class Table:
             upsert_order_by=order_by,
         )
 
+    @jobs_described
     def delta(
         self,
         df: Rows | DataFrame,
@@ -416,6 +424,7 @@ class Table:
             row_kind_column=row_kind_column,
         )
 
+    @jobs_described
     def delete_keys(
         self,
         df: Rows | DataFrame,

@@ -9,6 +9,7 @@ import os
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from icebergds.api.job_descriptions import jobs_described
 from icebergds.api.maintenance import task_runner, zone_of
 from icebergds.errors import InvalidOptionError
 from icebergds.operations.imports.add_files import (
@@ -36,6 +37,7 @@ Path: TypeAlias = str | os.PathLike[str]
 """A location of a file or folder."""
 
 
+@jobs_described
 def add_files(
     self: Table,
     file_paths: Iterable[Path] | Path,
@@ -106,6 +108,7 @@ def add_files(
     return added
 
 
+@jobs_described
 def add_files_of(
     self: Table,
     source: ForeignTable,

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
+from icebergds.api.job_descriptions import jobs_described
 from icebergds.api.maintenance import filter_argument, task_runner, zone_of
 from icebergds.api.rewrite import rewrite_files
 from icebergds.api.rewrite_strategy import rewriter_of
@@ -92,6 +93,7 @@ def health(self: Table, branch: str | None = None) -> TableHealth:
     return _health(self._state, text_argument("branch", branch))
 
 
+@jobs_described
 def maintain(
     self: Table,
     policy: MaintenancePolicy | None = None,
@@ -156,6 +158,7 @@ def maintain(
     return report
 
 
+@jobs_described
 def rewrite_data_files(
     self: Table,
     strategy: str = "binpack",
@@ -200,6 +203,7 @@ def rewrite_data_files(
     return done
 
 
+@jobs_described
 def rewrite_position_delete_files(
     self: Table,
     where: str | Expr | None = None,
@@ -242,6 +246,7 @@ def rewrite_position_delete_files(
     return result
 
 
+@jobs_described
 def convert_equality_deletes(
     self: Table,
     where: str | Expr | None = None,

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from icebergds.api.job_descriptions import jobs_described
 from icebergds.api.maintenance import sql_argument, task_runner, zone_of
 from icebergds.api.scan import TableScan, listed_names
 from icebergds.errors import InvalidFilterError, InvalidOptionError
@@ -178,6 +179,7 @@ def _is_column(value: object) -> bool:
     return kind.__name__ == "Column" and kind.__module__.startswith("pyspark.")
 
 
+@jobs_described
 def find_stored_rows(
     self: Table, condition: str, *, spark: SparkSession | None = None
 ) -> StoredRows:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from icebergds.api.job_descriptions import jobs_described
 from icebergds.api.maintenance import task_runner
 from icebergds.api.scan import listed_names
 from icebergds.api.update_statistics import UpdateStatistics
@@ -41,6 +42,7 @@ def update_statistics(self: Table) -> UpdateStatistics:
     return UpdateStatistics(self)
 
 
+@jobs_described
 def compute_table_stats(
     self: Table,
     columns: Sequence[str] | str | None = None,

@@ -14,6 +14,7 @@ from pyspark.sql import DataFrame, SparkSession, functions as f
 
 from icebergds.operations.maintenance.runner import LocalRunner, Runner, TaskAttempt
 from icebergds.spark.errors import own_errors, without_frames
+from icebergds.spark.job_descriptions import phase
 from icebergds.spark.save_job import discarding
 from icebergds.spark.session import session_or_active
 from icebergds.spark.worker import settle_worker
@@ -49,7 +50,7 @@ class SparkRunner:
         packed = pack_items(items)
         if not len(packed):
             return []
-        with discarding(self.spark, discard or _nothing), own_errors():
+        with discarding(self.spark, discard or _nothing), own_errors(), phase():
             placed = items_frame(self.spark, packed)
             # Unlike collect(), it fails if the JVM cannot send all results.
             done = placed.mapInArrow(_Packed(task), "number int, result binary").toArrow()

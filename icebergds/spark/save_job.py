@@ -27,6 +27,7 @@ from icebergds.operations.write.jobs import (
     written_files,
 )
 from icebergds.spark.errors import own_errors
+from icebergds.spark.job_descriptions import phase
 from icebergds.spark.quick_batches import in_quick_batches
 from icebergds.spark.session import is_connect
 from icebergds.spark.writer import ReportingTask
@@ -84,7 +85,7 @@ def write_in_tasks(df: DataFrame, task: Task, discard: Callable[[], int]) -> lis
     """
     names = df.columns
     reporting = ReportingTask(task, tuple(names))
-    with discarding(df.sparkSession, discard), own_errors():
+    with discarding(df.sparkSession, discard), own_errors(), phase("write"):
         # If the JVM runs out of memory while it sends rows, collect() returns those it has sent,
         # without an error, and the files of other tasks would not be committed.
         rows = in_quick_batches(_plainly_named(df, names))

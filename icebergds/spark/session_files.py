@@ -19,6 +19,7 @@ from icebergds.expr.names import in_backticks
 from icebergds.operations.imports.foreign_table import ForeignTable
 from icebergds.operations.imports.source_files import SourceFile, values_of
 from icebergds.spark.dataframe_schema import iceberg_schema
+from icebergds.spark.job_descriptions import describing
 
 _SESSION_CATALOG = "spark_catalog"
 _PROVIDERS = ("parquet", "orc", "avro")
@@ -64,7 +65,8 @@ def session_table(spark: SparkSession, name: str) -> ForeignTable:
             f"list; {_REMEDIES[file_format]}"
         )
     partition_columns: list[str] = told.get("partition_columns", [])
-    values = _partition_values(frame, partition_columns)
+    with describing(f"list files of {name}"):
+        values = _partition_values(frame, partition_columns)
     return ForeignTable(
         name,
         iceberg_schema(frame.schema),

@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from icebergds.errors import InvalidStatementError
 from icebergds.expr.sql_tokens import sql_tokens
 from icebergds.operations.conditions import ESCAPED
+from icebergds.spark.job_descriptions import describing
 from icebergds.spark.session import acting_in, session_setting
 from icebergds.spark.verbs import unknown_catalog
 from icebergds.statements.commands import COMMANDS
@@ -93,7 +94,9 @@ def _run(scope: NameScope, cursor: Cursor, arguments: Arguments) -> DataFrame:
             continue
         given = _with_parameters(scope, cursor, arguments)
         try:
-            found = command.run(scope, given, Arguments(named=arguments.named))
+            # Such as for its arguments; what it does to a table has a description of its own.
+            with describing(cursor.tokens[0].text.upper()):
+                found = command.run(scope, given, Arguments(named=arguments.named))
         finally:
             cursor.is_extension = given.is_extension
         if found is not None:

@@ -16,6 +16,7 @@ from pyspark.sql import Column, DataFrame, functions as f, types as spark
 
 from icebergds.expr.names import quote_name, split_name
 from icebergds.expr.nodes import TRUE, Expr, and_, or_
+from icebergds.spark.job_descriptions import phase
 from icebergds.spark.row_level.column_conditions import as_text, column_filter, join_filter
 from icebergds.spark.row_level.condition_text import (
     conjuncts_of,
@@ -187,14 +188,16 @@ def _bounds(sides: Sides, pair: EqualColumns) -> _Bounds | None:
         return None
     column = f.col(pair.of_source)
     found = sides.source.select(column.alias("v")).where("v IS NOT NULL").distinct()
-    values = [row[0] for row in found.limit(_FEW + 1).collect()]
+    with phase("find partitions of the source"):
+        values = [row[0] for row in found.limit(_FEW + 1).collect()]
     if not values:
         return _Bounds("false", _checked(column.isNull(), pair))
     if len(values) <= _FEW:
         texts = ", ".join(_literal(value) for value in values)
         is_in = column.isin(values)
         return _Bounds(f"{pair.of_target} IN ({texts})", _checked(column.isNull() | is_in, pair))
-    least, greatest = found.agg(f.min("v"), f.max("v")).collect()[0]
+    with phase("find partitions of the source"):
+        least, greatest = found.agg(f.min("v"), f.max("v")).collect()[0]
     return _Bounds(
         f"{pair.of_target} BETWEEN {_literal(least)} AND {_literal(greatest)}",
         _checked(column.isNull() | column.between(least, greatest), pair),

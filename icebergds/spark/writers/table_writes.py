@@ -28,6 +28,7 @@ from icebergds.operations.write.options import Creation, WriteOptions
 from icebergds.operations.write.replace import plan_replacement
 from icebergds.spark.dataframe_schema import iceberg_schema, optional_columns
 from icebergds.spark.dataframe_writes import overwrite_rows, write_frame
+from icebergds.spark.job_descriptions import describing
 from icebergds.spark.read_mark import read_marks
 from icebergds.spark.row_level.upsert import change_by_key
 from icebergds.spark.session import session_setting
@@ -60,7 +61,8 @@ def write_into(
         condition: of the rows to replace, instead of the options' filter.
     """
     refuse_ignored_audit(session_setting(df.sparkSession), table, options)
-    with nothing_committed(table.name, merges_schema=options.merge_schema):
+    what = f"{'overwrite' if overwrite else 'append'} {table.name}"
+    with nothing_committed(table.name, merges_schema=options.merge_schema), describing(what):
         if options.row_change is not None:
             if overwrite:
                 raise InvalidOptionError(

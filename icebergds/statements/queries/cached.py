@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from icebergds.expr.names import in_backticks
 from icebergds.expr.nodes import TRUE
 from icebergds.spark.frames.chosen_rows import chosen_rows, query_options
+from icebergds.spark.job_descriptions import describing
 from icebergds.statements.names.scope import CatalogName
 from icebergds.statements.names.tables import NamedTable
 from icebergds.statements.queries.needed import ColumnPath
@@ -58,7 +59,8 @@ def cache_rows(
     rows = chosen_rows(spark, source.table._state, query_options(spark, {}), TRUE, None)
     frame = rows.persist(level)
     if not is_lazy:
-        frame.count()
+        with describing(f"CACHE TABLE {source.table.name}"):
+            frame.count()
     _tables(spark)[source.name] = _Cached(source.table.metadata_location, frame)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from contextvars import copy_context
 from dataclasses import dataclass, field, replace
 from functools import partial
 from math import ceil
@@ -238,7 +239,10 @@ def _pass(
     )
     dropped: list[FileGroup] = []
     with ThreadPoolExecutor(options.max_concurrent_groups) as pool:
-        running = {pool.submit(rewriter, table, plan, group): group for group in groups}
+        # With this thread's context, which says what their jobs are for.
+        running = {
+            pool.submit(copy_context().run, rewriter, table, plan, group): group for group in groups
+        }
         try:
             for batch in _batches(running, options, tally):
                 dropped += _commit(commit, batch, options, tally)

@@ -6,6 +6,7 @@ import pyarrow as pa
 
 from icebergds.errors import InvalidStatementError
 from icebergds.expr.names import in_backticks
+from icebergds.spark.job_descriptions import describing
 from icebergds.statements.commands.procedures.signature import Call, Rows
 from icebergds.statements.commands.procedures.targets import branch_of, parts_of, table_of
 from icebergds.statements.commands.procedures.where import where_of
@@ -104,4 +105,5 @@ def _file_list(call: Call) -> pa.Table | None:
         return None
     view = in_backticks(parts_of(call, "file_list_view"))
     query = cursor_of(f"SELECT file_path, last_modified FROM {view}")
-    return run_query(call.scope, query, Arguments()).toArrow()
+    with describing(f"remove_orphan_files, read {view}"):
+        return run_query(call.scope, query, Arguments()).toArrow()
