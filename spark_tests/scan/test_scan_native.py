@@ -247,7 +247,7 @@ def test_files_of_tables_with_a_name_mapping_if_they_are_few(
     plan = replace(_plan(builder), name_mapping=NameMapping((MappedField(("id",), 1),)))
     builder.commit(builder.data_file([(1, "a")]), builder.data_file([(2, "b")]))
     assert _native(builder, plan) == [True, True]
-    monkeypatch.setattr(native, "_MOST_FOOTERS", 1)
+    monkeypatch.setattr(native, "MOST_FOOTERS", 1)
     assert _native(builder, plan) == [False, False]
     assert _native(builder) == [True, True]
 
