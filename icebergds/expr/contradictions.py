@@ -7,18 +7,17 @@ too. What a file has is read (spec: Column Projection), so such a partition deci
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import dataclass
 
-from icebergds.errors import FormatError
 from icebergds.expr.metrics import might_match
 from icebergds.expr.nodes import BoundPredicate, Operation
-from icebergds.spec.manifest import DataFile, FileFormat
+from icebergds.spec.manifest import DataFile
 from icebergds.spec.partition import PartitionSpec
 from icebergds.spec.schema import Schema
 from icebergds.spec.transforms import IdentityTransform
 from icebergds.spec.types import DOUBLE, FLOAT, IcebergType, TypeId, is_scalar
-from icebergds.spec.values.binary import from_bytes, to_bytes
+from icebergds.spec.values.binary import to_bytes
 
 # Bounds of these are values of the column; those of texts and bytes may be truncated.
 _EXACT = frozenset(
@@ -27,17 +26,6 @@ _EXACT = frozenset(
         *(TypeId.TIMESTAMP, TypeId.TIMESTAMPTZ, TypeId.TIMESTAMP_NS, TypeId.TIMESTAMPTZ_NS),
     }
 )
-ROUNDED: Mapping[TypeId, int] = {
-    TypeId.TIMESTAMP: 2_000,
-    TypeId.TIMESTAMPTZ: 2_000,
-    TypeId.TIMESTAMP_NS: 2_000_000,
-    TypeId.TIMESTAMPTZ_NS: 2_000_000,
-}
-"""How far bounds of one time may be apart in ORC files.
-
-ORC's statistics are in milliseconds, which writers round up or down; Java Iceberg adds one to the
-upper bound (ORC-611).
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +77,7 @@ def _contradicts(file: DataFile, field_id: int, field_type: IcebergType, value: 
         return True
     if lower is not None and upper is not None and lower != upper:
         if _is_exact(field_type):
-            return file.file_format is not FileFormat.ORC or _are_apart(field_type, lower, upper)
+            return True
         # Truncated, both are no longer the value, and the lower one is shorter.
         stored = to_bytes(field_type, value)
         if stored in (lower, upper) or len(lower) >= len(stored):
@@ -97,15 +85,6 @@ def _contradicts(file: DataFile, field_id: int, field_type: IcebergType, value: 
     # Counts of another number of values than of rows are not those of a column of the file.
     nulls = file.null_value_counts.get(field_id, 0)
     return nulls > 0 and file.value_counts.get(field_id) == file.record_count
-
-
-def _are_apart(field_type: IcebergType, lower: bytes, upper: bytes) -> bool:
-    """Whether bounds of an ORC file are those of several values."""
-    rounded = ROUNDED.get(field_type.type_id, 0) if is_scalar(field_type) else 0
-    try:
-        return bool(from_bytes(field_type, lower) + rounded < from_bytes(field_type, upper))
-    except FormatError:
-        return False
 
 
 def _is_exact(field_type: IcebergType) -> bool:

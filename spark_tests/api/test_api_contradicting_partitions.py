@@ -7,19 +7,16 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from icebergds import Table, load_table
-from icebergds.spec.manifest import FileFormat
 from icebergds.spec.partition import PartitionField, PartitionSpec
 from icebergds.spec.schema import Schema
 from icebergds.spec.transforms import IdentityTransform
-from icebergds.spec.types import DATE, INT, LONG, STRING, TIMESTAMP, IcebergType
-from icebergds.spec.values.binary import to_bytes
+from icebergds.spec.types import DATE, INT, LONG, STRING, IcebergType
 from icebergds.testing.schemas import optional
 from icebergds.testing.tables import TableBuilder
 
@@ -106,41 +103,6 @@ def test_rewriting_moves_rows_to_the_partitions_of_their_values(tmp_path: Path, 
     wanted = {None if day is None else stored(day) for _, day in rows}
     shown = {row["partition"]["day"] for row in table.inspect.partitions().to_pylist()}
     assert shown == {_shown(value, kind) for value in wanted}
-
-
-@pytest.mark.parametrize("rounded", [(0, 1000), (-456, 543), (-1456, 543)])
-def test_bounds_of_times_in_orc_files_are_rounded(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture, rounded: tuple[int, int]
-) -> None:
-    schema = Schema((optional(1, "id", LONG), optional(2, "day", TIMESTAMP)))
-    table = TableBuilder(tmp_path / "t", schema, spec=_SPEC)
-    # The last file has another time, too.
-    times = [1_123_456, 2_123_456, 3_123_456]
-    kept = [(2, times[2]), (3, times[2] + 5000)]
-    files = [
-        table.data_file(rows, partition=(rows[0][1],), file_format=FileFormat.ORC)
-        for rows in ([(0, times[0])], [(1, times[1])], kept)
-    ]
-    below, above = rounded
-    table.commit(
-        *(
-            replace(
-                file,
-                lower_bounds={2: to_bytes(TIMESTAMP, least + below)},
-                upper_bounds={2: to_bytes(TIMESTAMP, most + above)},
-            )
-            for file, least, most in zip(files, times, [*times[:2], kept[1][1]], strict=True)
-        )
-    )
-    loaded = load_table(table.location)
-    assert ids(loaded, "day = timestamp_ntz'1970-01-01 00:00:01.123456'") == [0]
-    # Without Spark: whole files are dropped.
-    deleted = loaded.delete("day = timestamp_ntz'1970-01-01 00:00:01.123456'")
-    assert deleted.deleted == 1
-    assert loaded.refresh().inspect.files()["content"].to_pylist() == [0, 0]
-    assert "2 data files" not in caplog.text
-    assert ids(loaded, "day < timestamp_ntz'1970-01-01 00:00:03.125'") == [1, 2]
-    assert "1 data files have other values of a partition column" in caplog.text
 
 
 def _shown(value: Any, kind: str) -> Any:

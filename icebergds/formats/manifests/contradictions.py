@@ -13,10 +13,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from icebergds.expr.contradictions import ROUNDED
 from icebergds.formats.manifests.bound_values import NUMBERS, decode_numbers
 from icebergds.formats.manifests.columns import ColumnStats, EntryColumns
-from icebergds.spec.manifest import FileFormat
 from icebergds.spec.partition import PartitionSpec
 from icebergds.spec.transforms import IdentityTransform
 from icebergds.spec.types import DOUBLE, FLOAT, STRING, IcebergType, is_scalar
@@ -46,14 +44,14 @@ def contradicting(columns: EntryColumns, spec: PartitionSpec) -> _Mask:
         has_nulls = _known(pc.greater(stats.null_value_count, 0))
         # Counts of another number of values than of rows are not those of a column of the file.
         is_counted = _known(pc.equal(stats.value_count, pa.array(columns.record_count)))
-        below, above, differ, bounded = _compared(field_type, values, stats, columns.file_format)
+        below, above, differ, bounded = _compared(field_type, values, stats)
         found |= present & (below | above | differ | (has_nulls & is_counted))
         found |= ~present & bounded
     return found
 
 
 def _compared(
-    field_type: IcebergType, values: pa.Array, stats: ColumnStats, file_format: pa.StringArray
+    field_type: IcebergType, values: pa.Array, stats: ColumnStats
 ) -> tuple[_Mask, _Mask, _Mask, _Mask]:
     """Whether values are below and above the bounds, these differ, and there are any."""
     nothing = np.zeros(len(values), np.bool_)
@@ -75,15 +73,10 @@ def _compared(
     least, has_least = decode_numbers(lower, kinds)
     greatest, has_greatest = decode_numbers(upper, kinds)
     numbers = _numbers(values, least.dtype)
-    differ = has_least & has_greatest & (least < greatest)
-    rounded = ROUNDED.get(field_type.type_id)
-    if rounded is not None and differ.any():
-        is_orc = _known(pc.equal(file_format, FileFormat.ORC.value))
-        differ &= ~is_orc | (least + rounded < greatest)
     return (
         has_least & (numbers < least),
         has_greatest & (numbers > greatest),
-        differ,
+        has_least & has_greatest & (least < greatest),
         has_least | has_greatest,
     )
 
