@@ -5,7 +5,6 @@ Some imports make them; what a file has is read, so its partition decides nothin
 
 from __future__ import annotations
 
-import datetime as dt
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from typing import Any
 import pytest
 
 from icebergds import Table, load_table
+from icebergds.errors import ValidationError
 from icebergds.spec.partition import PartitionField, PartitionSpec
 from icebergds.spec.schema import Schema
 from icebergds.spec.transforms import IdentityTransform
@@ -92,19 +92,3 @@ def test_a_delete_of_metadata_drops_no_row_that_does_not_match(tmp_path: Path, k
     assert ids(table.refresh(), "true") == everything
     table.delete(f"day = {literal(3)}")
     assert ids(table.refresh(), "true") == [row for row, day in rows if day != 3]
-
-
-def test_rewriting_moves_rows_to_the_partitions_of_their_values(tmp_path: Path, kind: str) -> None:
-    table, rows = imported(tmp_path, kind)
-    table.rewrite_data_files(options={"rewrite-all": "true"})
-    table.refresh()
-    assert ids(table, "true") == [row for row, _ in rows]
-    stored = _TYPES[kind][1]
-    wanted = {None if day is None else stored(day) for _, day in rows}
-    shown = {row["partition"]["day"] for row in table.inspect.partitions().to_pylist()}
-    assert shown == {_shown(value, kind) for value in wanted}
-
-
-def _shown(value: Any, kind: str) -> Any:
-    is_day = kind == "date" and value is not None
-    return dt.date(1970, 1, 1) + dt.timedelta(value) if is_day else value
