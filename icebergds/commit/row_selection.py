@@ -13,7 +13,6 @@ from icebergds.commit.base import CommitBase
 from icebergds.commit.selection import Mask
 from icebergds.errors import ValidationError
 from icebergds.expr.bind import bind, field_ids
-from icebergds.expr.contradictions import IdentitySources
 from icebergds.expr.metrics import might_match, must_match
 from icebergds.expr.nodes import FALSE, TRUE, Expr
 from icebergds.expr.project import project
@@ -21,7 +20,6 @@ from icebergds.expr.residual import residual_evaluator
 from icebergds.expr.summary import manifest_might_match
 from icebergds.expr.text import filter_text
 from icebergds.formats.arrow.filter import filter_mask
-from icebergds.formats.manifests.contradictions import contradicting
 from icebergds.formats.manifests.reader import EntryColumns
 from icebergds.spec.manifest import DataFile, FileContent, ManifestFile
 from icebergds.spec.partition_keys import PartitionKey, partition_of
@@ -42,7 +40,6 @@ class RowSelection:
     _projections: dict[int, Expr] = field(default_factory=dict)
     _evaluators: dict[int, Callable[[tuple[Any, ...]], Expr]] = field(default_factory=dict)
     _residuals: dict[PartitionKey, Expr] = field(default_factory=dict)
-    _sources: dict[int, IdentitySources] = field(default_factory=dict)
 
     @property
     def stats_ids(self) -> frozenset[int]:
@@ -84,10 +81,7 @@ class RowSelection:
         rows = pa.RecordBatch.from_arrays([columns.file_path], ["file_path"])
         mask: Mask = filter_mask(
             self._projection(columns.spec_id), rows, by_id.__getitem__
-        ).to_numpy(zero_copy_only=False, writable=True)
-        undecided: Mask = contradicting(columns, self.base.spec(columns.spec_id))
-        undecided &= columns.content == FileContent.DATA.value
-        mask |= undecided
+        ).to_numpy(zero_copy_only=False)
         return mask
 
     def _is_selected(self, file: DataFile) -> bool:
@@ -124,8 +118,6 @@ class RowSelection:
         return self._projections[spec_id]
 
     def _residual(self, file: DataFile) -> Expr:
-        if file.content is FileContent.DATA and self._sources_of(file).contradict(file):
-            return self.row_filter
         key = partition_of(file)
         if key not in self._residuals:
             if file.spec_id not in self._evaluators:
@@ -134,13 +126,6 @@ class RowSelection:
                 )
             self._residuals[key] = self._evaluators[file.spec_id](file.partition)
         return self._residuals[key]
-
-    def _sources_of(self, file: DataFile) -> IdentitySources:
-        if file.spec_id not in self._sources:
-            self._sources[file.spec_id] = IdentitySources.of(
-                self.base.spec(file.spec_id), self.base.metadata.schema(), self.stats_ids
-            )
-        return self._sources[file.spec_id]
 
 
 def rows_matching(base: CommitBase, row_filter: Expr, case_sensitive: bool) -> RowSelection:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from icebergds.expr.bind import field_ids
-from icebergds.expr.contradictions import IdentitySources
 from icebergds.expr.evaluate import matches
 from icebergds.expr.nodes import (
     FALSE,
@@ -24,7 +22,6 @@ from icebergds.expr.nodes import (
     or_,
 )
 from icebergds.expr.project import project, project_strict
-from icebergds.spec.manifest import DataFile
 from icebergds.spec.partition import PartitionSpec
 from icebergds.spec.schema import Schema
 
@@ -48,22 +45,6 @@ def residual_evaluator(
     """
     positions = {part.field_id: position for position, part in enumerate(spec.fields)}
     return _evaluator(expr, spec, schema, positions)
-
-
-def file_residual_evaluator(
-    expr: Expr, spec: PartitionSpec, schema: Schema
-) -> Callable[[DataFile], Expr]:
-    """Returns `residual` as a function of the data file, for use on many files of a spec.
-
-    The partition of a file whose metrics contradict it decides nothing.
-    """
-    by_partition = residual_evaluator(expr, spec, schema)
-    sources = IdentitySources.of(spec, schema, field_ids(expr))
-
-    def evaluate(file: DataFile) -> Expr:
-        return expr if sources.contradict(file) else by_partition(file.partition)
-
-    return evaluate
 
 
 def _evaluator(

@@ -70,7 +70,7 @@ class FileScanTask:
     """A data file, or its bytes from `start` to `start + length`, with its deletes.
 
     `position_deletes` and `equality_deletes` are indices into the tuples of the `ScanTaskGroup`.
-    `change` is set in change feeds. If `is_undecided`, the partition tells nothing of the rows.
+    `change` is set in change feeds.
     """
 
     file_path: str
@@ -86,7 +86,6 @@ class FileScanTask:
     position_deletes: tuple[int, ...] = ()
     equality_deletes: tuple[int, ...] = ()
     change: TaskChange | None = None
-    is_undecided: bool = False
 
     @property
     def length_to_read(self) -> int | None:

@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession, functions as f
 from spark_reads import session_conf
 
-from icebergds import load_table, register
+from icebergds import load_table
 from icebergds.spec.manifest import DataFile
 from icebergds.spec.partition import PartitionField, PartitionSpec
 from icebergds.spec.schema import Schema
@@ -154,23 +154,3 @@ def test_files_of_many_partitions_are_read_by_us(front: SparkSession, tmp_path: 
     some = df.where("p < 8")
     assert _is_native(some)
     assert sorted(map(tuple, some.collect())) == [(i, i) for i in range(8)]
-
-
-def test_partitions_that_files_contradict_decide_nothing(
-    spark: SparkSession, tmp_path: Path
-) -> None:
-    day = NestedField(2, "day", INT)
-    builder = TableBuilder(tmp_path / "t", Schema((_ID, day)), spec=_by(day))
-    builder.commit(
-        builder.data_file([(1, 1)], partition=(1,)),
-        builder.data_file([(2, 3)], partition=(2,)),
-        builder.data_file([(3, 4), (4, 5)], partition=(4,)),
-    )
-    register(spark)
-    df = _load(spark, builder)
-    for wanted in range(1, 6):
-        rows = df.where(f"day = {wanted}").select("id", "day").collect()
-        assert [row.day for row in rows] == [wanted] * (wanted != 2), wanted
-    table = load_table(str(builder.location))
-    table.delete("day = 4", spark=spark)
-    assert _texts(_load(spark, builder)) == [("1", "1"), ("2", "3"), ("4", "5")]

@@ -37,7 +37,7 @@ def file_tasks(scan: PlannedScan) -> list[FileScanTask]:
     for planned in scan.files:
         data_file, deletes = planned.entry.data_file, planned.deletes
         entries = (*deletes.position_deletes, *deletes.equality_deletes)
-        residual = residuals[data_file.spec_id](data_file)
+        residual = residuals[data_file.spec_id](data_file.partition)
         tasks.append(
             FileScanTask(
                 data_file, tuple(entry.data_file for entry in entries), sql_text(residual, schema)

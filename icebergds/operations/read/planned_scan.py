@@ -5,10 +5,11 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import Any
 
 from icebergds.commit.operations import TableState
 from icebergds.expr.nodes import TRUE, Expr, and_, relaxed
-from icebergds.expr.residual import file_residual_evaluator
+from icebergds.expr.residual import residual_evaluator
 from icebergds.io.hadoop_clients import files_obstacle
 from icebergds.io.locations import is_local
 from icebergds.operations.read.chosen_files import choose_files, planner_of
@@ -27,7 +28,6 @@ from icebergds.scan.plan.splits import SplitOptions
 from icebergds.scan.plan.task_groups import pack_files
 from icebergds.scan.read_plan import ReadPlan
 from icebergds.scan.tasks import ScanTaskGroup
-from icebergds.spec.manifest import DataFile
 from icebergds.spec.schema import Schema
 from icebergds.spec.snapshot import Snapshot
 
@@ -105,11 +105,11 @@ def task_groups_of(scan: PlannedScan, files: Iterable[PlannedFile]) -> list[Scan
     return list(pack_files(files, scan.state.metadata, scan.plan.table_schema, scan.splits))
 
 
-def residuals_of(scan: PlannedScan) -> dict[int, Callable[[DataFile], Expr]]:
-    """By partition spec, the part of the filter that a file's partition does not decide."""
+def residuals_of(scan: PlannedScan) -> dict[int, Callable[[tuple[Any, ...]], Expr]]:
+    """By partition spec, the part of the filter that a partition does not decide."""
     plan = scan.plan
     return {
-        spec_id: file_residual_evaluator(plan.row_filter, spec, plan.table_schema)
+        spec_id: residual_evaluator(plan.row_filter, spec, plan.table_schema)
         for spec_id, spec in plan.specs.items()
     }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from typing import Any
 
 from icebergds.expr.metrics import must_match
 from icebergds.expr.nodes import Expr
@@ -14,7 +15,6 @@ from icebergds.scan.plan.files import PlannedFile
 from icebergds.scan.read.changes import read_task_group
 from icebergds.scan.read_plan import ReadPlan
 from icebergds.scan.tasks import TaskGroup
-from icebergds.spec.manifest import DataFile
 from icebergds.spec.reserved import DELETED, SPEC_ID
 from icebergds.spec.schema import Schema
 
@@ -81,7 +81,7 @@ def _returns_deleted(plan: ReadPlan) -> bool:
 
 def _known_rows(
     file: PlannedFile,
-    residuals: dict[int, Callable[[DataFile], Expr]],
+    residuals: dict[int, Callable[[tuple[Any, ...]], Expr]],
     returns_deleted: bool,
 ) -> int | None:
     data_file, deletes = file.entry.data_file, file.deletes
@@ -92,5 +92,5 @@ def _known_rows(
     # A negative count is unknown.
     if data_file.record_count < 0:
         return None
-    residual = residuals[data_file.spec_id](data_file)
+    residual = residuals[data_file.spec_id](data_file.partition)
     return data_file.record_count if must_match(residual, data_file) else None

@@ -24,7 +24,6 @@ from icebergds.scan.plan.files import (
     FileChange,
     PlannedFile,
     matching_manifests,
-    undecided_files,
 )
 from icebergds.scan.plan.history import SnapshotRange
 from icebergds.scan.plan.partition_filters import PartitionFilters
@@ -282,8 +281,7 @@ class ChangePlanner:
             return matching_entries(columns, self._filters.of(manifest), TRUE)
         # Files without rows may not exist: some writers list them and never create them.
         columns = columns.filter(columns.record_count != 0)
-        undecided = undecided_files(columns, self._metadata)
-        return matching_entries(columns, self._filters.of(manifest), self._row_filter, undecided)
+        return matching_entries(columns, self._filters.of(manifest), self._row_filter)
 
     def _keep_only(self, state: _State) -> None:
         """Drops what the next snapshot of the range cannot share with this one."""

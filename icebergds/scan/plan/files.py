@@ -15,12 +15,10 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
 from icebergds.errors import UnsupportedFeatureError
 from icebergds.expr.bind import field_ids
 from icebergds.expr.nodes import FALSE, TRUE, Expr, relaxed
-from icebergds.formats.manifests.contradictions import contradicting
 from icebergds.formats.manifests.counts import check_totals
 from icebergds.formats.manifests.manifest_list import read_snapshot_manifests
 from icebergds.formats.manifests.reader import EntryColumns, read_manifest_columns
@@ -246,8 +244,7 @@ def gather_files(
                 return gather(_bare_files(with_rows, index)), FileCounts(
                     len(with_rows), empty=empty
                 )
-            undecided = undecided_files(with_rows, metadata)
-            pruned = prune_entries(with_rows, partition_filter, row_filter, undecided)
+            pruned = prune_entries(with_rows, partition_filter, row_filter)
             counts = FileCounts(
                 kept=len(pruned.entries),
                 by_partition=pruned.by_partition,
@@ -273,30 +270,6 @@ def gather_files(
         len(delete_entries),
     )
     return [gathered for gathered, _ in found], counts
-
-
-def undecided_files(columns: EntryColumns, metadata: TableMetadata) -> npt.NDArray[np.bool_] | None:
-    """Marks files whose partitions tell nothing of their rows; None if there are none.
-
-    Args:
-        columns: entries of data files, with the statistics of columns that are filtered.
-    """
-    spec = metadata.specs_by_id.get(columns.spec_id)
-    if spec is None or not columns.stats:
-        return None
-    found = contradicting(columns, spec)
-    if not found.any():
-        return None
-    _LOG.warning(
-        "%s: %d data files have other values of a partition column than their partition says, "
-        "such as %s; their own values are shown, and filters on the column may miss them, in "
-        "other engines too; rewrite the files (rewrite_data_files) to move the rows to their "
-        "partitions",
-        metadata.location,
-        np.count_nonzero(found),
-        columns.file_path[int(np.argmax(found))].as_py(),
-    )
-    return found
 
 
 def _parts(columns: EntryColumns) -> Iterator[EntryColumns]:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from icebergds.expr.nodes import TRUE, Expr
-from icebergds.expr.residual import file_residual_evaluator
+from icebergds.expr.residual import residual_evaluator
 from icebergds.formats.wrong_counts import WrongCounts
 from icebergds.scan.plan.files import PlannedFile
 from icebergds.scan.plan.lacked_columns import LackedColumns, PartitionColumns
@@ -19,7 +19,7 @@ from icebergds.scan.plan.native_forms import MOST_FOOTERS, FormRule
 from icebergds.scan.plan.native_keys import NO_KEYS, KeyColumns, entries_of
 from icebergds.scan.plan.plain_paths import is_plain_path
 from icebergds.scan.read_plan import ReadPlan
-from icebergds.spec.manifest import DataFile, FileFormat, ManifestEntry
+from icebergds.spec.manifest import FileFormat, ManifestEntry
 from icebergds.spec.partition import PartitionSpec
 from icebergds.spec.reserved import FILE_PATH, POS
 from icebergds.spec.schema import Schema
@@ -47,7 +47,7 @@ class NativeRule:
     columns: Schema
     keys: KeyColumns
     _resolve: Callable[[str], str]
-    _residuals: dict[int, Callable[[DataFile], Expr]]
+    _residuals: dict[int, Callable[[tuple[object, ...]], Expr]]
     _partitions: dict[int, PartitionColumns]
     _leaves_deletes: bool
     _needs_footers: bool
@@ -140,7 +140,7 @@ class NativeRule:
             return f"{data_file.file_format.upper()} format"
         if data_file.key_metadata is not None:
             return "key metadata"
-        if self._residuals[data_file.spec_id](data_file) != TRUE:
+        if self._residuals[data_file.spec_id](data_file.partition) != TRUE:
             return "the filter may select only some of the rows"
         return None
 
@@ -163,7 +163,7 @@ def native_rule(
         keys,
         plan.io.resolve,
         {
-            spec_id: file_residual_evaluator(
+            spec_id: residual_evaluator(
                 TRUE if plan.for_changes else plan.row_filter, spec, plan.table_schema
             )
             for spec_id, spec in plan.specs.items()

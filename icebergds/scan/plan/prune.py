@@ -53,32 +53,22 @@ class Pruned:
 
 
 def matching_entries(
-    columns: EntryColumns,
-    partition_filter: Expr,
-    row_filter: Expr,
-    undecided: _Mask | None = None,
+    columns: EntryColumns, partition_filter: Expr, row_filter: Expr
 ) -> list[ManifestEntry]:
     """The entries that `prune_entries` keeps."""
-    return prune_entries(columns, partition_filter, row_filter, undecided).entries
+    return prune_entries(columns, partition_filter, row_filter).entries
 
 
-def prune_entries(
-    columns: EntryColumns,
-    partition_filter: Expr,
-    row_filter: Expr,
-    undecided: _Mask | None = None,
-) -> Pruned:
+def prune_entries(columns: EntryColumns, partition_filter: Expr, row_filter: Expr) -> Pruned:
     """The live entries whose files may have rows that match.
 
     Args:
         partition_filter: bound to the partition type of the manifest's spec.
         row_filter: bound to the table's schema; `columns` has the metrics of its columns.
-        undecided: marks entries whose partitions tell nothing of their rows.
     """
     listed = len(columns)
     if partition_filter != TRUE:
-        mask = _partition_mask(columns, partition_filter)
-        columns = columns.filter(mask if undecided is None else mask | undecided)
+        columns = columns.filter(_partition_mask(columns, partition_filter))
     in_partitions = len(columns)
     entries = _matching_metrics(columns, row_filter)
     return Pruned(entries, listed - in_partitions, in_partitions - len(entries))

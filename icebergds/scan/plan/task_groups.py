@@ -8,9 +8,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 
-from icebergds.expr.contradictions import IdentitySources
 from icebergds.expr.nodes import Expr
 from icebergds.formats.wrong_counts import WrongCounts
 from icebergds.io.fileio import FileIO
@@ -64,10 +62,10 @@ def pack_files(
     weights = _Weights(splits)
     parts = map(_whole, files) if whole else _splits(files, splits.split_size)
     groups = pack(parts, weights.of, splits, weights.shared)
-    pack_tasks = _packer(metadata, schema)
+    schemas = (schema, *metadata.schema_history)
     count = 0
     for group in groups:
-        yield pack_tasks(group)
+        yield _task_group(group, schemas)
         count += 1
     _LOG.info("%s: planned %d tasks", metadata.location, count)
 
@@ -83,7 +81,7 @@ def pack_groups(
     Neither groups nor files are split. Errors are those of `plan_files`.
     """
     weights = _Weights(splits)
-    pack_tasks = _packer(metadata, schema)
+    schemas = (schema, *metadata.schema_history)
 
     def whole_files(group: Sequence[PlannedFile]) -> list[_Split]:
         return list(map(_whole, group))
@@ -99,7 +97,7 @@ def pack_groups(
         }
 
     for packed in pack(groups, weight, splits, shared):
-        yield [pack_tasks(whole_files(group)) for group in packed], packed
+        yield [_task_group(whole_files(group), schemas) for group in packed], packed
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,18 +208,7 @@ class _DeleteTable:
         return index
 
 
-def _packer(metadata: TableMetadata, schema: Schema) -> Callable[[Sequence[_Split]], ScanTaskGroup]:
-    sources = {
-        spec_id: IdentitySources.of(spec, schema) for spec_id, spec in metadata.specs_by_id.items()
-    }
-    return partial(_task_group, (schema, *metadata.schema_history), sources)
-
-
-def _task_group(
-    schemas: Sequence[Schema],
-    sources: Mapping[int, IdentitySources],
-    group: Sequence[_Split],
-) -> ScanTaskGroup:
+def _task_group(group: Sequence[_Split], schemas: Sequence[Schema]) -> ScanTaskGroup:
     table = _DeleteTable()
     tasks = []
     for split in group:
@@ -244,7 +231,6 @@ def _task_group(
                     file.deletes.equality_deletes, file.snapshot_id
                 ),
                 change=None if file.change is None else _task_change(file.change, table),
-                is_undecided=sources[data_file.spec_id].contradict(data_file),
             )
         )
     groups = table.groups()
