@@ -4,15 +4,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from icebergds.commit.base import CommitBase
 from icebergds.commit.merging import merged_manifests, require_data_files
 from icebergds.commit.new_snapshot import NewSnapshot
 from icebergds.commit.partition_selection import PartitionSelection, partitions_of
 from icebergds.commit.row_selection import RowSelection
+from icebergds.commit.selection import Mask
 from icebergds.commit.validation import Isolation, check_isolation
 from icebergds.commit.workspace import Workspace
+from icebergds.errors import ValidationError
 from icebergds.expr.nodes import TRUE
-from icebergds.spec.manifest import DataFile
+from icebergds.formats.manifests.contradicted import contradicted
+from icebergds.formats.manifests.reader import EntryColumns
+from icebergds.spec.manifest import DataFile, FileContent, ManifestFile
+from icebergds.spec.partition import identity_columns
 
 _NO_ISOLATION = Isolation()
 
@@ -39,8 +46,47 @@ class ReplacePartitions:
         changes = {**merged.changes, "replace-partitions": "true"}
         return NewSnapshot("overwrite", merged.manifests, changes)
 
-    def _replaced(self, base: CommitBase) -> PartitionSelection | RowSelection:
+    def _replaced(self, base: CommitBase) -> _ReplacedPartitions | RowSelection:
         specs = {file.spec_id for file in self.files}
         if any(base.spec(spec_id).is_unpartitioned for spec_id in specs):
             return RowSelection(base, TRUE, "all rows")
-        return partitions_of(base, self.files)
+        return _ReplacedPartitions(base, partitions_of(base, self.files))
+
+
+@dataclass(frozen=True, slots=True)
+class _ReplacedPartitions:
+    """Selects the files of some partitions, unless rows of other partitions would go with them."""
+
+    base: CommitBase
+    partitions: PartitionSelection
+
+    @property
+    def stats_ids(self) -> frozenset[int]:
+        return identity_columns(self.base.metadata.specs_by_id)
+
+    def may_select(self, manifest: ManifestFile) -> bool:
+        return self.partitions.may_select(manifest)
+
+    def select(self, columns: EntryColumns) -> Mask:
+        """Marks the files of the partitions.
+
+        Raises:
+            ValidationError: a data file stores other values in partition columns than its
+                partition has.
+        """
+        mask = self.partitions.select(columns)
+        odd = mask & (columns.content == FileContent.DATA.value)
+        if odd.any():
+            odd &= contradicted(columns, self.base.spec(columns.spec_id))
+        if odd.any():
+            path = columns.file_path[int(np.flatnonzero(odd)[0])].as_py()
+            raise ValidationError(
+                f"table {self.base.name}: {path} stores other values in partition columns than its "
+                "partition, which the write replaces, so that rows of other partitions would be "
+                "lost; nothing was written. Delete or update these rows first, or overwrite by a "
+                "filter"
+            )
+        return mask
+
+    def overlap(self, columns: EntryColumns) -> Mask:
+        return self.partitions.overlap(columns)

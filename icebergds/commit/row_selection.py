@@ -20,6 +20,7 @@ from icebergds.expr.residual import residual_evaluator
 from icebergds.expr.summary import manifest_might_match
 from icebergds.expr.text import filter_text
 from icebergds.formats.arrow.filter import filter_mask
+from icebergds.formats.manifests.contradicted import contradicted
 from icebergds.formats.manifests.reader import EntryColumns
 from icebergds.spec.manifest import DataFile, FileContent, ManifestFile
 from icebergds.spec.partition_keys import PartitionKey, partition_of
@@ -64,13 +65,19 @@ class RowSelection:
     def overlap(self, columns: EntryColumns) -> Mask:
         return self._mask(columns, self._may_match)
 
-    def _mask(self, columns: EntryColumns, judge: Callable[[DataFile], bool]) -> Mask:
+    def _mask(self, columns: EntryColumns, judge: Callable[[DataFile, Expr], bool]) -> Mask:
         mask = np.zeros(len(columns), np.bool_)
         if self.row_filter == TRUE:
             return ~mask
-        indices = np.flatnonzero(self._partition_may_match(columns))
+        odd = contradicted(columns, self.base.spec(columns.spec_id))
+        odd &= columns.content == FileContent.DATA.value
+        indices = np.flatnonzero(self._partition_may_match(columns) | odd)
         files = (entry.data_file for entry in columns.take(indices).entries())
-        mask[indices] = np.fromiter(map(judge, files), np.bool_, len(indices))
+        judged = [
+            judge(file, self.row_filter if is_odd else self._residual(file))
+            for file, is_odd in zip(files, odd[indices].tolist(), strict=True)
+        ]
+        mask[indices] = judged
         return mask
 
     def _partition_may_match(self, columns: EntryColumns) -> Mask:
@@ -84,8 +91,7 @@ class RowSelection:
         ).to_numpy(zero_copy_only=False)
         return mask
 
-    def _is_selected(self, file: DataFile) -> bool:
-        residual = self._residual(file)
+    def _is_selected(self, file: DataFile, residual: Expr) -> bool:
         if residual in (TRUE, FALSE):
             return residual == TRUE
         if file.content is not FileContent.DATA:
@@ -101,8 +107,7 @@ class RowSelection:
             "rewrite its rows instead, or use a filter on partitions"
         )
 
-    def _may_match(self, file: DataFile) -> bool:
-        residual = self._residual(file)
+    def _may_match(self, file: DataFile, residual: Expr) -> bool:
         if residual in (TRUE, FALSE):
             return residual == TRUE
         # A delete file's metrics describe the rows that it deletes only for equality keys.

@@ -70,7 +70,8 @@ class FileScanTask:
     """A data file, or its bytes from `start` to `start + length`, with its deletes.
 
     `position_deletes` and `equality_deletes` are indices into the tuples of the `ScanTaskGroup`.
-    `change` is set in change feeds.
+    `change` is set in change feeds. `contradicted` tells that the file has other values in
+    partition columns than `partition`, which does not tell which rows a filter selects then.
     """
 
     file_path: str
@@ -86,6 +87,7 @@ class FileScanTask:
     position_deletes: tuple[int, ...] = ()
     equality_deletes: tuple[int, ...] = ()
     change: TaskChange | None = None
+    contradicted: bool = False
 
     @property
     def length_to_read(self) -> int | None:

@@ -9,7 +9,13 @@ from typing import Any
 from icebergds.display import WIDTH, html_table, joined
 from icebergds.spec.read_only import ReadOnlyDict
 from icebergds.spec.schema import Schema
-from icebergds.spec.transforms import Transform, VoidTransform, result_type, to_human
+from icebergds.spec.transforms import (
+    IdentityTransform,
+    Transform,
+    VoidTransform,
+    result_type,
+    to_human,
+)
 from icebergds.spec.types import UNKNOWN, IcebergType, NestedField, StructType
 
 FIRST_PARTITION_FIELD_ID = 1000
@@ -114,6 +120,20 @@ def partition_type(
             )
             for part in spec.fields
         )
+    )
+
+
+def identity_columns(specs: Mapping[int, PartitionSpec]) -> frozenset[int]:
+    """Source columns of identity partition fields.
+
+    Args:
+        specs: by id.
+    """
+    return frozenset(
+        part.source_id
+        for spec in specs.values()
+        for part in spec.fields
+        if isinstance(part.transform, IdentityTransform)
     )
 
 

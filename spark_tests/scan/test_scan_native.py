@@ -14,14 +14,14 @@ from icebergds.formats.wrong_counts import WrongCounts
 from icebergds.scan.plan import native
 from icebergds.scan.plan.files import PlannedFile, plan_files
 from icebergds.scan.plan.lacked_columns import LackedColumns
-from icebergds.scan.plan.native import identity_columns, native_rule
+from icebergds.scan.plan.native import native_rule
 from icebergds.scan.plan.plain_paths import is_plain_path
 from icebergds.scan.projection import metadata_columns, parse_column_list, project_columns
 from icebergds.scan.read_plan import ReadPlan
 from icebergds.spec.json.name_mapping import table_name_mapping
 from icebergds.spec.manifest import DataFile
 from icebergds.spec.name_mapping import MappedField, NameMapping
-from icebergds.spec.partition import PartitionField, PartitionSpec
+from icebergds.spec.partition import PartitionField, PartitionSpec, identity_columns
 from icebergds.spec.schema import Schema
 from icebergds.spec.transforms import BucketTransform, IdentityTransform
 from icebergds.spec.types import (

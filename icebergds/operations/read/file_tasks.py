@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from icebergds.display import counted, printable
 from icebergds.expr.sql_text import sql_text
-from icebergds.operations.read.planned_scan import PlannedScan, residuals_of
+from icebergds.operations.read.planned_scan import PlannedScan, residual_of
 from icebergds.spec.manifest import DataFile
 
 
@@ -32,15 +32,16 @@ class FileScanTask:
 
 def file_tasks(scan: PlannedScan) -> list[FileScanTask]:
     """The files of a planned scan, in the order of its manifests."""
-    schema, residuals = scan.plan.table_schema, residuals_of(scan)
+    schema, residual_in = scan.plan.table_schema, residual_of(scan)
     tasks = []
     for planned in scan.files:
         data_file, deletes = planned.entry.data_file, planned.deletes
         entries = (*deletes.position_deletes, *deletes.equality_deletes)
-        residual = residuals[data_file.spec_id](data_file.partition)
         tasks.append(
             FileScanTask(
-                data_file, tuple(entry.data_file for entry in entries), sql_text(residual, schema)
+                data_file,
+                tuple(entry.data_file for entry in entries),
+                sql_text(residual_in(planned), schema),
             )
         )
     return tasks

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
 
 from icebergds.commit.operations import TableState
 from icebergds.expr.nodes import TRUE, Expr, and_, relaxed
@@ -19,7 +18,6 @@ from icebergds.scan.plan.counts import PlanCounts
 from icebergds.scan.plan.files import PlannedFile
 from icebergds.scan.plan.native import (
     NativeRule,
-    identity_columns,
     native_obstacle,
     native_rule,
 )
@@ -28,6 +26,7 @@ from icebergds.scan.plan.splits import SplitOptions
 from icebergds.scan.plan.task_groups import pack_files
 from icebergds.scan.read_plan import ReadPlan
 from icebergds.scan.tasks import ScanTaskGroup
+from icebergds.spec.partition import identity_columns
 from icebergds.spec.schema import Schema
 from icebergds.spec.snapshot import Snapshot
 
@@ -105,13 +104,21 @@ def task_groups_of(scan: PlannedScan, files: Iterable[PlannedFile]) -> list[Scan
     return list(pack_files(files, scan.state.metadata, scan.plan.table_schema, scan.splits))
 
 
-def residuals_of(scan: PlannedScan) -> dict[int, Callable[[tuple[Any, ...]], Expr]]:
-    """By partition spec, the part of the filter that a partition does not decide."""
+def residual_of(scan: PlannedScan) -> Callable[[PlannedFile], Expr]:
+    """Tells the part of the filter that the partition of a file does not decide."""
     plan = scan.plan
-    return {
+    of_partition = {
         spec_id: residual_evaluator(plan.row_filter, spec, plan.table_schema)
         for spec_id, spec in plan.specs.items()
     }
+
+    def residual(file: PlannedFile) -> Expr:
+        data_file = file.entry.data_file
+        if file.contradicted:
+            return plan.row_filter
+        return of_partition[data_file.spec_id](data_file.partition)
+
+    return residual
 
 
 def native_rule_of(scan: PlannedScan) -> NativeRule | None:

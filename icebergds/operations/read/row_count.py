@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from typing import Any
 
 from icebergds.expr.metrics import must_match
 from icebergds.expr.nodes import Expr
 from icebergds.formats.wrong_counts import WrongCounts
-from icebergds.operations.read.planned_scan import PlannedScan, residuals_of, task_groups_of
+from icebergds.operations.read.planned_scan import PlannedScan, residual_of, task_groups_of
 from icebergds.scan.column_paths import locate
 from icebergds.scan.plan.files import PlannedFile
 from icebergds.scan.read.changes import read_task_group
@@ -37,11 +36,11 @@ def count_from_metadata(scan: PlannedScan) -> MetadataCount:
     if scan.plan.wrong_counts is not WrongCounts.FAIL:
         # Metadata is known to be wrong: what the files have is counted.
         return MetadataCount(0, scan.files)
-    residuals = residuals_of(scan)
+    residual = residual_of(scan)
     returns_deleted = _returns_deleted(scan.plan)
     rows, unread = 0, []
     for file in scan.files:
-        known = _known_rows(file, residuals, returns_deleted)
+        known = _known_rows(file, residual, returns_deleted)
         if known is None:
             unread.append(file)
         else:
@@ -81,7 +80,7 @@ def _returns_deleted(plan: ReadPlan) -> bool:
 
 def _known_rows(
     file: PlannedFile,
-    residuals: dict[int, Callable[[tuple[Any, ...]], Expr]],
+    residual: Callable[[PlannedFile], Expr],
     returns_deleted: bool,
 ) -> int | None:
     data_file, deletes = file.entry.data_file, file.deletes
@@ -92,5 +91,4 @@ def _known_rows(
     # A negative count is unknown.
     if data_file.record_count < 0:
         return None
-    residual = residuals[data_file.spec_id](data_file.partition)
-    return data_file.record_count if must_match(residual, data_file) else None
+    return data_file.record_count if must_match(residual(file), data_file) else None

@@ -285,10 +285,12 @@ class TableStream:
             return planner.changes(snapshot, parent, 0)
         if snapshot.operation == "append":
             added = planner.added(snapshot, parent)
-            return [
-                PlannedFile(entry, planner.deletes_at(snapshot, entry), snapshot.snapshot_id)
-                for entry in added
-            ]
+            return planner.marked(
+                [
+                    PlannedFile(entry, planner.deletes_at(snapshot, entry), snapshot.snapshot_id)
+                    for entry in added
+                ]
+            )
         if snapshot.operation in self.options.skipped:
             return []
         raise not_an_append(snapshot, self.state.name, "streaming-")

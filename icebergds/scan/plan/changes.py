@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from itertools import compress
 
 from icebergds.errors import InvalidOptionError
 from icebergds.expr.bind import field_ids
@@ -27,7 +28,7 @@ from icebergds.scan.plan.files import (
 )
 from icebergds.scan.plan.history import SnapshotRange
 from icebergds.scan.plan.partition_filters import PartitionFilters
-from icebergds.scan.plan.prune import matching_entries
+from icebergds.scan.plan.prune import matching_entries, prune_entries
 from icebergds.scan.tasks import ChangeType
 from icebergds.spec.manifest import ManifestContent, ManifestEntry, ManifestFile
 from icebergds.spec.metadata import TableMetadata
@@ -101,7 +102,7 @@ def plan_appends(
         if last is not end:
             deletes = _with_equality_deletes(deletes, planner.deletes_at(end, entry))
         files.append(PlannedFile(entry, deletes, last.snapshot_id))
-    return files
+    return planner.marked(files)
 
 
 def parent_of(metadata: TableMetadata, snapshot: Snapshot) -> Snapshot | None:
@@ -149,6 +150,7 @@ class ChangePlanner:
         self._wrong_counts = wrong_counts
         self._filters = PartitionFilters(metadata.specs_by_id, schema, row_filter)
         self._states: dict[int, _State] = {}
+        self._contradicted: set[str] = set()
         self._read: dict[tuple[ManifestFile, frozenset[int]], list[ManifestEntry]] = {}
 
     def changes(
@@ -187,7 +189,18 @@ class ChangePlanner:
             found.extend(_newly_deleted(affected, before, after, deleted))
             found.extend(_newly_deleted(affected, after, before, inserted))
         self._keep_only(after)
-        return found
+        return self.marked(found)
+
+    def marked(self, files: list[PlannedFile]) -> list[PlannedFile]:
+        """The files, marked if they contradict their partitions."""
+        return (
+            [
+                replace(file, contradicted=file.entry.data_file.file_path in self._contradicted)
+                for file in files
+            ]
+            if self._contradicted
+            else files
+        )
 
     def added(self, snapshot: Snapshot, parent: Snapshot | None) -> list[ManifestEntry]:
         """The data files in a snapshot but not in its parent; errors as for `changes`."""
@@ -277,11 +290,17 @@ class ChangePlanner:
             stats_ids=field_ids(self._row_filter) | stats_ids if is_data else None,
             wrong_counts=self._wrong_counts,
         )
+        partition_filter = self._filters.of(manifest)
         if not is_data:
-            return matching_entries(columns, self._filters.of(manifest), TRUE)
+            return matching_entries(columns, partition_filter, TRUE)
         # Files without rows may not exist: some writers list them and never create them.
         columns = columns.filter(columns.record_count != 0)
-        return matching_entries(columns, self._filters.of(manifest), self._row_filter)
+        spec = self._metadata.specs_by_id[manifest.partition_spec_id]
+        pruned = prune_entries(columns, partition_filter, self._row_filter, spec)
+        odd = compress(pruned.entries, pruned.contradicted)
+        self._contradicted.update(entry.data_file.file_path for entry in odd)
+        # The deletes of other partitions are not read.
+        return pruned.entries[: len(pruned.entries) - pruned.beyond]
 
     def _keep_only(self, state: _State) -> None:
         """Drops what the next snapshot of the range cannot share with this one."""

@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from itertools import compress, repeat
 from typing import TypeVar
 
 import numpy as np
 
+from icebergds.display import counted
 from icebergds.errors import UnsupportedFeatureError
 from icebergds.expr.bind import field_ids
 from icebergds.expr.nodes import FALSE, TRUE, Expr, relaxed
@@ -37,11 +39,14 @@ from icebergds.spec.manifest import (
     without_metrics,
 )
 from icebergds.spec.metadata import TableMetadata
+from icebergds.spec.partition import PartitionSpec
 from icebergds.spec.schema import Schema
 from icebergds.spec.snapshot import Snapshot
 
 _LOG = logging.getLogger(__name__)
 _FILES_WITH_METRICS = 256
+# Names of files in a warning.
+_SHOWN = 3
 _FILES_AT_A_TIME = 4096
 _BYTES_AT_A_TIME = 16 << 20
 _NO_DELETES = AppliedDeletes()
@@ -70,12 +75,16 @@ class PlannedFile:
     Attributes:
         snapshot_id: the snapshot that the deletes are from, if a plan has files of several
             snapshots.
+        contradicted: the file has other values in partition columns than its partition, as far as
+            the statistics tell that planning read; what a filter selects is not told by the
+            partition.
     """
 
     entry: ManifestEntry
     deletes: AppliedDeletes
     snapshot_id: int = 0
     change: FileChange | None = None
+    contradicted: bool = False
 
 
 def _all(_: PlannedFile) -> bool:
@@ -175,12 +184,14 @@ def gather_files(
     stats_of: frozenset[int] = frozenset(),
     wrong_counts: WrongCounts = WrongCounts.FAIL,
     with_metrics: bool = True,
+    all_deletes: bool = False,
 ) -> tuple[list[_Gathered], PlanCounts]:
     """Calls a function with the files of each manifest; further arguments as for `plan_files`.
 
     Args:
         gather: called by several threads; without metrics, with the files of a large manifest in
-            parts.
+            parts. Called again for all files if some of them turn out to need further deletes.
+        all_deletes: read the deletes of all partitions, also of those that the filter excludes.
 
     Returns:
         What it returned, in the order of the files, and what was skipped.
@@ -188,10 +199,16 @@ def gather_files(
     if snapshot is None or row_filter == FALSE:
         return [], PlanCounts()
     started = time.perf_counter()
+    asked = row_filter
     filters = PartitionFilters(metadata.specs_by_id, schema, row_filter)
     row_filter = relaxed(row_filter)
-    listed, wrong_counts = all_manifests(io, snapshot, wrong_counts)
-    manifests = [m for m in listed if filters.might_match(m)]
+    of_deletes = PartitionFilters(metadata.specs_by_id, schema, TRUE) if all_deletes else filters
+    listed, counting = all_manifests(io, snapshot, wrong_counts)
+    manifests = [
+        m
+        for m in listed
+        if (filters if m.content is ManifestContent.DATA else of_deletes).might_match(m)
+    ]
     deletes = [m for m in manifests if m.content is ManifestContent.DELETES]
     data = [m for m in manifests if m.content is ManifestContent.DATA]
     io = reading_ahead(io, [*deletes, *data])
@@ -208,10 +225,10 @@ def gather_files(
                 metadata.specs_by_id,
                 schema,
                 history=metadata.schema_history,
-                wrong_counts=wrong_counts,
+                wrong_counts=counting,
             )
             written_with.add(columns.written_with)
-            return matching_entries(columns, filters.of(manifest), TRUE)
+            return matching_entries(columns, of_deletes.of(manifest), TRUE)
 
         delete_entries = [e for found in side_by_side(read_deletes, deletes) for e in found]
         equality_ids = frozenset(i for e in delete_entries for i in e.data_file.equality_ids)
@@ -230,13 +247,19 @@ def gather_files(
                 schema,
                 history=metadata.schema_history,
                 stats_ids=stats_ids,
-                wrong_counts=wrong_counts,
+                wrong_counts=counting,
             )
             written_with.add(columns.written_with)
             parts = [columns] if with_metrics else _parts(columns)
-            return [gathered(part, filters.of(manifest)) for part in parts]
+            spec = metadata.specs_by_id[manifest.partition_spec_id]
+            return [gathered(part, filters.of(manifest), spec) for part in parts]
 
-        def gathered(columns: EntryColumns, partition_filter: Expr) -> tuple[_Gathered, FileCounts]:
+        odd: list[ManifestEntry] = []
+        beyond: list[int] = []
+
+        def gathered(
+            columns: EntryColumns, partition_filter: Expr, spec: PartitionSpec
+        ) -> tuple[_Gathered, FileCounts]:
             # Files without rows may not exist: some writers list them and never create them.
             with_rows = columns.filter(columns.record_count != 0)
             empty = len(columns) - len(with_rows)
@@ -244,18 +267,39 @@ def gather_files(
                 return gather(_bare_files(with_rows, index)), FileCounts(
                     len(with_rows), empty=empty
                 )
-            pruned = prune_entries(with_rows, partition_filter, row_filter)
+            pruned = prune_entries(with_rows, partition_filter, row_filter, spec)
             counts = FileCounts(
                 kept=len(pruned.entries),
                 by_partition=pruned.by_partition,
                 by_metrics=pruned.by_metrics,
                 empty=empty,
             )
-            files = (PlannedFile(entry, index.deletes_for(entry)) for entry in pruned.entries)
+            if pruned.contradicted:
+                odd.extend(compress(pruned.entries, pruned.contradicted))
+                beyond.append(pruned.beyond)
+            flags = pruned.contradicted or repeat(False)
+            files = (
+                PlannedFile(entry, index.deletes_for(entry), contradicted=is_odd)
+                for entry, is_odd in zip(pruned.entries, flags, strict=False)
+            )
             return gather(files if with_metrics else map(_bare, files)), counts
 
         found = [part for parts in side_by_side(read_data, data) for part in parts]
-    counts = count_plan(listed, manifests, [counted for _, counted in found])
+    if any(beyond) and of_deletes is filters:
+        return gather_files(
+            io,
+            metadata,
+            snapshot,
+            schema,
+            asked,
+            gather,
+            stats_of=stats_of,
+            wrong_counts=wrong_counts,
+            with_metrics=with_metrics,
+            all_deletes=True,
+        )
+    _warn_of_contradicted(metadata.location, odd)
+    counts = count_plan(listed, manifests, [files for _, files in found])
     counts = replace(counts, written_with=frozenset(written_with))
     _LOG.info(
         "%s: planned snapshot %d in %.0f ms: %d manifests read, %d skipped; %d data files kept, %d "
@@ -266,10 +310,26 @@ def gather_files(
         len(manifests),
         len(listed) - len(manifests),
         counts.files.kept,
-        sum(counted.skipped for _, counted in found),
+        sum(files.skipped for _, files in found),
         len(delete_entries),
     )
     return [gathered for gathered, _ in found], counts
+
+
+def _warn_of_contradicted(location: str, entries: Sequence[ManifestEntry]) -> None:
+    if not entries:
+        return
+    files = [(entry.data_file.file_path, entry.data_file.partition) for entry in entries]
+    shown = ", ".join(f"{path} (partition {values})" for path, values in files[:_SHOWN])
+    _LOG.warning(
+        "%s: %s with other values in partition columns than in their partitions: %s%s. The values "
+        "in the files are read, while other engines may read those of the partitions, and filters "
+        "on these columns may miss such rows; write the rows anew",
+        location,
+        counted(len(files), "data file"),
+        shown,
+        " and others" if len(files) > _SHOWN else "",
+    )
 
 
 def _parts(columns: EntryColumns) -> Iterator[EntryColumns]:

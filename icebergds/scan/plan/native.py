@@ -6,7 +6,7 @@ Only files that it certainly reads correctly are selected; `scan.read.files` rea
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from icebergds.expr.nodes import TRUE, Expr
@@ -20,10 +20,8 @@ from icebergds.scan.plan.native_keys import NO_KEYS, KeyColumns, entries_of
 from icebergds.scan.plan.plain_paths import is_plain_path
 from icebergds.scan.read_plan import ReadPlan
 from icebergds.spec.manifest import FileFormat, ManifestEntry
-from icebergds.spec.partition import PartitionSpec
 from icebergds.spec.reserved import FILE_PATH, POS
 from icebergds.spec.schema import Schema
-from icebergds.spec.transforms import IdentityTransform
 from icebergds.spec.types import NestedField
 
 # What planning reads at most.
@@ -115,6 +113,8 @@ class NativeRule:
                 yield "listed more than once"
             elif not is_plain_path(path):
                 yield "a path that Spark may not open unchanged"
+            elif file.contradicted:
+                yield "its partition has other values than its columns"
             elif file.deletes.position_deletes and (self._leaves_deletes or too_many):
                 yield "position deletes"
             elif file.deletes.equality_deletes and (
@@ -208,16 +208,6 @@ def native_obstacle(plan: ReadPlan, names: Iterable[str]) -> str | None:
     if any(name.lower().startswith(NATIVE_PREFIX) for name in names):
         return f"a column's name begins with {NATIVE_PREFIX}"
     return None
-
-
-def identity_columns(specs: Mapping[int, PartitionSpec]) -> frozenset[int]:
-    """Source columns of identity partition fields; the rule needs their metrics."""
-    return frozenset(
-        part.source_id
-        for spec in specs.values()
-        for part in spec.fields
-        if isinstance(part.transform, IdentityTransform)
-    )
 
 
 def _is_row_position(plan: ReadPlan, column: NestedField) -> bool:

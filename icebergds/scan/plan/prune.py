@@ -29,8 +29,10 @@ from icebergds.expr.nodes import (
 )
 from icebergds.formats.arrow.filter import filter_mask
 from icebergds.formats.manifests.bound_values import NUMBERS, decode_numbers
+from icebergds.formats.manifests.contradicted import contradicted
 from icebergds.formats.manifests.reader import EntryColumns
 from icebergds.spec.manifest import FileFormat, ManifestEntry
+from icebergds.spec.partition import PartitionSpec
 from icebergds.spec.types import TypeId, is_scalar
 
 _Mask = npt.NDArray[np.bool_]
@@ -45,33 +47,61 @@ class Pruned:
     Attributes:
         by_partition, by_metrics: the number of files skipped by their partition values, and by
             the counts and bounds of their columns.
+        contradicted: for each entry, whether the file has other values in partition columns than
+            its partition (see `contradicted`); empty if there is no such file.
+        beyond: how many of these the partition filter does not select.
     """
 
     entries: list[ManifestEntry]
     by_partition: int = 0
     by_metrics: int = 0
+    contradicted: tuple[bool, ...] = ()
+    beyond: int = 0
 
 
 def matching_entries(
     columns: EntryColumns, partition_filter: Expr, row_filter: Expr
 ) -> list[ManifestEntry]:
-    """The entries that `prune_entries` keeps."""
-    return prune_entries(columns, partition_filter, row_filter).entries
+    """The entries that `prune_entries` keeps if no file contradicts its partition."""
+    if partition_filter != TRUE:
+        columns = columns.filter(_partition_mask(columns, partition_filter))
+    return _matching_metrics(columns, row_filter)
 
 
-def prune_entries(columns: EntryColumns, partition_filter: Expr, row_filter: Expr) -> Pruned:
+def prune_entries(
+    columns: EntryColumns, partition_filter: Expr, row_filter: Expr, spec: PartitionSpec
+) -> Pruned:
     """The live entries whose files may have rows that match.
 
     Args:
         partition_filter: bound to the partition type of the manifest's spec.
         row_filter: bound to the table's schema; `columns` has the metrics of its columns.
+        spec: the manifest's.
     """
     listed = len(columns)
+    odd = contradicted(columns, spec)
+    beyond: list[ManifestEntry] = []
     if partition_filter != TRUE:
-        columns = columns.filter(_partition_mask(columns, partition_filter))
+        in_partition = _partition_mask(columns, partition_filter)
+        if (outside := odd & ~in_partition).any():
+            beyond = _matching_metrics(columns.filter(outside), row_filter)
+        columns, odd = columns.filter(in_partition), odd[in_partition]
     in_partitions = len(columns)
-    entries = _matching_metrics(columns, row_filter)
-    return Pruned(entries, listed - in_partitions, in_partitions - len(entries))
+    if odd.any():
+        kept = _matching_metrics(columns.filter(~odd), row_filter)
+        others = _matching_metrics(columns.filter(odd), row_filter)
+    else:
+        kept, others = _matching_metrics(columns, row_filter), []
+    by_metrics = in_partitions - len(kept) - len(others)
+    by_partition = listed - in_partitions - len(beyond)
+    flags = (False,) * len(kept) + (True,) * (len(others) + len(beyond))
+    return Pruned(
+        [*kept, *others, *beyond] if any(flags) else kept,
+        by_partition,
+        by_metrics,
+        flags if any(flags) else (),
+        len(beyond),
+    )
 
 
 def _matching_metrics(columns: EntryColumns, row_filter: Expr) -> list[ManifestEntry]:

@@ -231,6 +231,7 @@ def _task_group(group: Sequence[_Split], schemas: Sequence[Schema]) -> ScanTaskG
                     file.deletes.equality_deletes, file.snapshot_id
                 ),
                 change=None if file.change is None else _task_change(file.change, table),
+                contradicted=file.contradicted,
             )
         )
     groups = table.groups()

@@ -122,7 +122,9 @@ def _read_task(
 ) -> Iterator[_Step]:
     """The rows of a task; None for each batch of the file that has none of them."""
     spec = plan.specs[task.spec_id]
-    row_filter = residual(plan.row_filter, spec, plan.table_schema, task.partition)
+    row_filter = plan.row_filter
+    if not task.contradicted:
+        row_filter = residual(row_filter, spec, plan.table_schema, task.partition)
     if row_filter == FALSE:
         return
     output = OutputColumns.of(plan, task)

@@ -1,0 +1,177 @@
+"""Files that store other values in a partition column than their partition, as Java adds them."""
+
+from __future__ import annotations
+
+import logging
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from icebergds import Table, load_table
+from icebergds.errors import ValidationError
+from icebergds.spec.partition import PartitionField, PartitionSpec
+from icebergds.spec.schema import Schema
+from icebergds.spec.transforms import IdentityTransform
+from icebergds.spec.types import (
+    BINARY,
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    INT,
+    LONG,
+    STRING,
+    TIMESTAMP,
+    UUID,
+    DecimalType,
+    IcebergType,
+)
+from icebergds.testing.api_tables import new_table
+from icebergds.testing.schemas import optional
+from icebergds.testing.tables import TableBuilder
+
+BY_C = PartitionSpec(0, (PartitionField((2,), 1000, IdentityTransform(), "c"),))
+
+
+def schema_of(kind: IcebergType) -> Schema:
+    return Schema((optional(1, "id", LONG), optional(2, "c", kind)))
+
+
+@pytest.fixture
+def builder(tmp_path: Path) -> TableBuilder:
+    """Partitions 1 and 2; of the rows in partition 1, one says 5."""
+    builder = TableBuilder(tmp_path / "t", schema_of(INT), spec=BY_C)
+    builder.commit(
+        builder.data_file([(1, 1), (2, 5)], partition=(1,)),
+        builder.data_file([(3, 2)], partition=(2,)),
+        builder.data_file([(4, 1)], partition=(1,)),
+    )
+    return builder
+
+
+def opened(builder: TableBuilder) -> Table:
+    return load_table(str(builder.location))
+
+
+def ids(table: Table, condition: str | None = None) -> list[int]:
+    found = table.scan(filter=condition).to_arrow() if condition else table.scan().to_arrow()
+    return sorted(found["id"].to_pylist())
+
+
+CONDITIONS = [
+    ("c = 5", [2]),
+    ("c = 1", [1, 4]),
+    ("c <> 1", [2, 3]),
+    ("c > 1", [2, 3]),
+    ("c in (2, 5)", [2, 3]),
+    ("id < 9", [1, 2, 3, 4]),
+    ("c = 5 or id = 4", [2, 4]),
+]
+
+
+@pytest.mark.parametrize(("condition", "wanted"), CONDITIONS)
+def test_filters_select_by_the_values_in_the_file(
+    builder: TableBuilder, condition: str, wanted: list[int]
+) -> None:
+    table = opened(builder)
+    assert ids(table, condition) == wanted
+    assert table.scan(filter=condition).count() == len(wanted)
+    values = table.scan(filter=condition).to_arrow()["c"].to_pylist()
+    assert sorted(values) == sorted({1: 1, 2: 5, 3: 2, 4: 1}[key] for key in wanted)
+
+
+def test_deletes_of_the_partition_apply_whatever_a_filter_says(builder: TableBuilder) -> None:
+    whole = builder.data_file([(7, 8), (8, 8)], partition=(1,))
+    builder.commit(whole)
+    builder.commit(builder.position_deletes({whole.file_path: [0]}, partition=(1,)))
+    builder.commit(builder.equality_deletes(["id"], [(2,)], partition=(1,)))
+    table = opened(builder)
+    assert ids(table, "c = 8") == [8]
+    assert ids(table, "c = 5") == []
+    assert table.scan(filter="c = 8").count() == 1
+
+
+def test_an_overwrite_by_a_filter_removes_whole_files_only_by_their_values(
+    builder: TableBuilder,
+) -> None:
+    table = opened(builder)
+    new = pa.table({"id": pa.array([9], pa.int64()), "c": pa.array([1], pa.int32())})
+    with pytest.raises(ValidationError, match="may have rows that match"):
+        table.overwrite(new, overwrite_filter="c = 1")
+    assert ids(opened(builder)) == [1, 2, 3, 4]
+
+
+def test_partitions_with_rows_of_others_are_not_replaced(builder: TableBuilder) -> None:
+    table = opened(builder)
+    rows = pa.table({"id": pa.array([9], pa.int64()), "c": pa.array([1], pa.int32())})
+    with pytest.raises(ValidationError, match="stores other values in partition columns"):
+        table.dynamic_partition_overwrite(rows)
+    assert ids(opened(builder)) == [1, 2, 3, 4]
+    table = opened(builder)
+    table.dynamic_partition_overwrite(rows.set_column(1, "c", pa.array([2], pa.int32())))
+    assert ids(opened(builder)) == [1, 2, 4, 9]
+
+
+def test_such_files_are_named_in_a_warning(
+    builder: TableBuilder, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.WARNING, "icebergds"):
+        ids(opened(builder), "c > 0")
+        (record,) = [r for r in caplog.records if "partition columns" in r.message]
+    assert "1 data file with other values in partition columns" in record.message
+    assert ".parquet (partition (1,))" in record.message
+
+
+LONG_TEXT = "a text that is longer than bounds"
+VALUES: list[tuple[IcebergType, Any, Any]] = [
+    (INT, 1, 5),
+    (DATE, -200_000, 3),
+    (TIMESTAMP, 1_000, 2_000),
+    (DOUBLE, float("nan"), 0.5),
+    (DOUBLE, 0.5, float("nan")),
+    (DOUBLE, -0.0, 1.0),
+    (BOOLEAN, True, False),
+    (STRING, "ab", "b"),
+    (STRING, "", "b"),
+    (STRING, LONG_TEXT, "a text that is"),
+    (STRING, LONG_TEXT, "b" + LONG_TEXT),
+    (BINARY, b"\x00\xff", b"\x01"),
+    (UUID, bytes(16), bytes(15) + b"\x01"),
+    (DecimalType(20, 2), Decimal("1.25"), Decimal("-7.00")),
+    (INT, None, 5),
+    (INT, 5, None),
+    (STRING, None, "x"),
+]
+
+
+@pytest.mark.parametrize(("kind", "partition", "stored"), VALUES)
+def test_values_of_every_type_are_compared(
+    tmp_path: Path,
+    kind: IcebergType,
+    partition: Any,
+    stored: Any,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    builder = TableBuilder(tmp_path / "t", schema_of(kind), spec=BY_C)
+    builder.commit(builder.data_file([(1, partition)], partition=(partition,)))
+    with caplog.at_level(logging.WARNING, "icebergds"):
+        assert opened(builder).scan(filter="c is null or c is not null").count() == 1
+        assert "partition columns" not in caplog.text
+        builder.commit(builder.data_file([(2, stored)], partition=(partition,)))
+        assert ids(opened(builder), "c is null or c is not null") == [1, 2]
+        assert "partition columns" in caplog.text
+
+
+def test_bounds_of_long_texts_do_not_contradict(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    table = new_table(tmp_path, schema_of(STRING), partition_by="c")
+    texts = [LONG_TEXT, "\U0010ffff" * 21]
+    table.append(pa.table({"id": pa.array([1, 2], pa.int64()), "c": texts}))
+    table = load_table(table.location())
+    with caplog.at_level(logging.WARNING, "icebergds"):
+        assert ids(table, f"c = '{LONG_TEXT}'") == [1]
+        assert ids(table, f"c = '{texts[1]}'") == [2]
+    assert "partition columns" not in caplog.text
