@@ -89,7 +89,11 @@ def decode_numbers(bounds: pa.Array, kinds: tuple[str, ...]) -> tuple[npt.NDArra
     known = np.zeros(count, np.bool_)
     for kind in kinds:
         dtype = np.dtype(kind)
-        rows = np.flatnonzero(valid & (lengths == dtype.itemsize))
+        is_kind = valid & (lengths == dtype.itemsize)
+        if count and is_kind.all():
+            # They follow each other.
+            return data[offsets[0] : offsets[-1]].view(dtype).astype(values.dtype), is_kind
+        rows = np.flatnonzero(is_kind)
         if rows.size:
             octets = data[offsets[rows][:, None] + np.arange(dtype.itemsize)]
             values[rows] = octets.view(dtype)[:, 0]
