@@ -72,6 +72,8 @@ def open_data_file(
         if recorded is None:
             yield reader
             return
+        if recorded.bounds and file_format is FileFormat.PARQUET:
+            recorded.check_bounds(location, reader.outside_bounds(recorded.bounds))
         known = reader.num_rows
         if known is not None:
             recorded.check(location, known, handle.size())

@@ -6,6 +6,7 @@ import logging
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 
 from icebergds.display import counted
 from icebergds.errors import CorruptFileError
@@ -45,11 +46,13 @@ class Recorded:
         record_count: negative if the writer did not know it, as imports of Avro files once did.
         file_size_in_bytes: tools that move tables rewrite files and keep the sizes in manifests, so
             another size is only a warning.
+        bounds: lower and upper bounds of timestamp columns by field id, as far as they are known.
     """
 
     record_count: int
     file_size_in_bytes: int
     wrong_counts: WrongCounts = WrongCounts.FAIL
+    bounds: tuple[tuple[int, bytes, bytes], ...] = ()
 
     def check(self, location: str, num_rows: int, size: int) -> None:
         """Compares the file's number of rows and its size in bytes.
@@ -68,6 +71,27 @@ class Recorded:
                 location,
                 differences((size_in_bytes,)),
             )
+
+    def check_bounds(self, location: str, outside: Iterable[str]) -> None:
+        """Logs a warning, once in a process, of columns with values outside of their bounds.
+
+        Filters lose such rows before the file is opened, so that a read cannot mend it.
+
+        Args:
+            outside: the columns, with the range of their values and their bounds.
+        """
+        for column in outside:
+            _warn_of_bounds(location, column)
+
+
+@lru_cache(maxsize=1024)
+def _warn_of_bounds(location: str, column: str) -> None:
+    _LOG.warning(
+        "%s: its manifest has wrong bounds of %s. Filters on the column lose rows, in every "
+        "engine; write the rows of the file anew",
+        location,
+        column,
+    )
 
 
 def differences(pairs: Iterable[tuple[int, int, str]]) -> str:

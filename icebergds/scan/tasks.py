@@ -72,6 +72,7 @@ class FileScanTask:
     `position_deletes` and `equality_deletes` are indices into the tuples of the `ScanTaskGroup`.
     `change` is set in change feeds. `contradicted` tells that the file has other values in
     partition columns than `partition`, which does not tell which rows a filter selects then.
+    `bounds` are those of timestamp columns, as in `Recorded`.
     """
 
     file_path: str
@@ -88,6 +89,7 @@ class FileScanTask:
     equality_deletes: tuple[int, ...] = ()
     change: TaskChange | None = None
     contradicted: bool = False
+    bounds: tuple[tuple[int, bytes, bytes], ...] = ()
 
     @property
     def length_to_read(self) -> int | None:

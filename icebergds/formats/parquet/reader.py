@@ -36,7 +36,11 @@ from icebergds.formats.parquet.footer_counts import check_rows, flat_leaves, row
 from icebergds.formats.parquet.open import open_parquet
 from icebergds.formats.parquet.page_pruning import PagePruner, PageSelection
 from icebergds.formats.parquet.page_reader import read_pages
-from icebergds.formats.parquet.row_group_metrics import filter_columns, row_group_metrics
+from icebergds.formats.parquet.row_group_metrics import (
+    filter_columns,
+    outside_bounds,
+    row_group_metrics,
+)
 from icebergds.io.ranged_file import PrefetchingFile, Range
 from icebergds.spec.name_mapping import NameMapping
 from icebergds.spec.schema import Schema
@@ -71,6 +75,7 @@ class ParquetReader:
         name_mapping: NameMapping | None,
     ) -> None:
         self._location = location
+        self._table_schema = table_schema
         self._handle = handle
         self._is_remote = isinstance(handle, PrefetchingFile)
         with decoding(location, "Parquet"):
@@ -97,6 +102,12 @@ class ParquetReader:
     def num_rows(self) -> int:
         """The number of rows in the row groups."""
         return row_count(self._file.metadata)
+
+    def outside_bounds(self, bounds: Iterable[tuple[int, bytes, bytes]]) -> Iterator[str]:
+        """The columns with values outside of bounds by field id, as the footer shows."""
+        return outside_bounds(
+            self._file.metadata, self._columns, self._table_schema, bounds, self._location
+        )
 
     def batches(
         self, request: ReadRequest, start: int | None = None, length: int | None = None

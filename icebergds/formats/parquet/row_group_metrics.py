@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow.parquet as pq
 
-from icebergds.errors import InvalidDataError
+from icebergds.errors import FormatError, InvalidDataError
 from icebergds.expr.nodes import BoundPredicate, Expr, map_leaves
 from icebergds.formats.data_file.file_schema import ColumnKind, FileColumn, find_child
+from icebergds.spec.schema import Schema
+from icebergds.spec.transforms import IdentityTransform, to_human
 from icebergds.spec.types import IcebergType, ScalarType, TypeId, is_scalar
-from icebergds.spec.values.binary import to_bytes
+from icebergds.spec.values.binary import from_bytes, to_bytes
 from icebergds.spec.values.dates import MICROS_PER_DAY, NANOS_PER_MICRO
 from icebergds.spec.values.decimals import from_unscaled
 
@@ -97,6 +99,49 @@ def row_group_metrics(
                 lower[column.field_id] = least
                 upper[column.field_id] = greatest
     return RowGroupMetrics(group.num_rows, value_counts, null_counts, {}, lower, upper)
+
+
+def outside_bounds(
+    footer: pq.FileMetaData,
+    columns: Sequence[FileColumn],
+    schema: Schema,
+    bounds: Iterable[tuple[int, bytes, bytes]],
+    source: str,
+) -> Iterator[str]:
+    """Describes the timestamp columns of which a footer has values outside of recorded bounds.
+
+    Args:
+        columns: of the file.
+        schema: of the table.
+        bounds: field ids, lower and upper bounds.
+        source: the file, for errors.
+    """
+    for field_id, lower, upper in bounds:
+        leaf, field = _find_leaf(columns, field_id, source), schema.find_field(field_id)
+        if leaf is None or field is None or not is_scalar(field.field_type):
+            continue
+        annotation = json.loads(footer.schema.column(leaf).logical_type.to_json())
+        stored = FilterColumn(field_id, leaf, annotation, field.field_type)
+        try:
+            recorded = from_bytes(field.field_type, lower), from_bytes(field.field_type, upper)
+        except FormatError:
+            continue
+        for at in range(footer.num_row_groups):
+            metrics = row_group_metrics(footer.row_group(at), [stored])
+            if field_id not in metrics.lower_bounds:
+                continue
+            least = from_bytes(field.field_type, metrics.lower_bounds[field_id])
+            greatest = from_bytes(field.field_type, metrics.upper_bounds[field_id])
+            if least < recorded[0] or greatest > recorded[1]:
+                shown = [
+                    to_human(IdentityTransform(), field.field_type, value)
+                    for value in (*recorded, least, greatest)
+                ]
+                yield (
+                    f"column {schema.find_name(field_id)!r}: from {shown[0]} to {shown[1]}, but "
+                    f"the file has values from {shown[2]} to {shown[3]}"
+                )
+                break
 
 
 def _find_leaf(columns: Sequence[FileColumn], field_id: int, source: str) -> int | None:

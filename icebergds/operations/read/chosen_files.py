@@ -11,8 +11,10 @@ from icebergds.operations.read.scan_counts import scan_metrics
 from icebergds.scan.plan.counts import FileCounts, PlanCounts
 from icebergds.scan.plan.delete_index import AppliedDeletes
 from icebergds.scan.plan.files import PlannedFile, PlannedFiles, plan_files_counted
+from icebergds.scan.plan.task_groups import timestamp_columns
 from icebergds.scan.read_plan import ReadPlan
 from icebergds.spec.manifest import DataFile, FileContent, ManifestEntry, ManifestEntryStatus
+from icebergds.spec.partition import identity_columns
 from icebergds.spec.reserved import LAST_UPDATED_SEQUENCE_NUMBER, ROW_ID
 from icebergds.spec.snapshot import Snapshot
 
@@ -44,6 +46,10 @@ def choose_files(
             return PlannedFiles([], PlanCounts())
         listed = planner.plan(snapshot.snapshot_id, row_filter, plan.table_schema, state.metadata)
         return _planned(listed)
+    if plan.name_mapping is not None:
+        # Its files may be imported. Java records milliseconds in the bounds of some of them, and
+        # the partitions of their folders whatever they store.
+        stats_of |= timestamp_columns(plan.table_schema) | identity_columns(plan.specs)
     started = time.perf_counter()
     found = plan_files_counted(
         state.io,

@@ -23,11 +23,12 @@ from icebergds.scan.tasks import (
     TaskChange,
     delete_file_ref,
 )
-from icebergds.spec.manifest import ManifestEntry
+from icebergds.spec.manifest import DataFile, ManifestEntry
 from icebergds.spec.metadata import TableMetadata
 from icebergds.spec.partition_keys import PartitionKey, partition_of
 from icebergds.spec.schema import Schema
 from icebergds.spec.snapshot import Snapshot
+from icebergds.spec.types import TIMESTAMP, TIMESTAMPTZ
 
 _LOG = logging.getLogger(__name__)
 
@@ -210,6 +211,7 @@ class _DeleteTable:
 
 def _task_group(group: Sequence[_Split], schemas: Sequence[Schema]) -> ScanTaskGroup:
     table = _DeleteTable()
+    times = timestamp_columns(schemas[0])
     tasks = []
     for split in group:
         file = split.file
@@ -232,11 +234,28 @@ def _task_group(group: Sequence[_Split], schemas: Sequence[Schema]) -> ScanTaskG
                 ),
                 change=None if file.change is None else _task_change(file.change, table),
                 contradicted=file.contradicted,
+                bounds=_time_bounds(data_file, times),
             )
         )
     groups = table.groups()
     ids = {field_id for keyed in groups for field_id in keyed.equality_ids}
     return ScanTaskGroup(tuple(tasks), tuple(table.positions), groups, key_schema(schemas, ids))
+
+
+def timestamp_columns(schema: Schema) -> frozenset[int]:
+    """The field ids of top-level timestamps, of which some imports record wrong bounds."""
+    return frozenset(
+        field.field_id for field in schema.fields if field.field_type in (TIMESTAMP, TIMESTAMPTZ)
+    )
+
+
+def _time_bounds(
+    data_file: DataFile, times: frozenset[int]
+) -> tuple[tuple[int, bytes, bytes], ...]:
+    lower, upper = data_file.lower_bounds, data_file.upper_bounds
+    if not lower or not times:
+        return ()
+    return tuple((i, lower[i], upper[i]) for i in sorted(times & lower.keys() & upper.keys()))
 
 
 def _task_change(change: FileChange, table: _DeleteTable) -> TaskChange:

@@ -23,5 +23,7 @@ def open_task_file(plan: ReadPlan, task: FileScanTask) -> AbstractContextManager
         task.file_format,
         table_schema=plan.table_schema,
         name_mapping=plan.name_mapping,
-        recorded=Recorded(task.record_count, task.file_size_in_bytes, plan.wrong_counts),
+        recorded=Recorded(
+            task.record_count, task.file_size_in_bytes, plan.wrong_counts, task.bounds
+        ),
     )
