@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 
 from icebergds import Table, load_table
 from icebergds.errors import ValidationError
+from icebergds.spec.manifest import FileFormat
 from icebergds.spec.partition import PartitionField, PartitionSpec
 from icebergds.spec.schema import Schema
 from icebergds.spec.transforms import IdentityTransform
@@ -28,6 +30,7 @@ from icebergds.spec.types import (
     DecimalType,
     IcebergType,
 )
+from icebergds.spec.values.binary import to_bytes
 from icebergds.testing.api_tables import new_table
 from icebergds.testing.schemas import optional
 from icebergds.testing.tables import TableBuilder
@@ -175,3 +178,43 @@ def test_bounds_of_long_texts_do_not_contradict(
         assert ids(table, f"c = '{LONG_TEXT}'") == [1]
         assert ids(table, f"c = '{texts[1]}'") == [2]
     assert "partition columns" not in caplog.text
+
+
+def test_rewriting_moves_rows_to_the_partitions_of_their_values(builder: TableBuilder) -> None:
+    table = opened(builder)
+    table.rewrite_data_files(options={"rewrite-all": "true"})
+    partitions = table.refresh().inspect.partitions().to_pylist()
+    assert {row["partition"]["c"]: row["record_count"] for row in partitions} == {1: 2, 2: 1, 5: 1}
+    assert ids(table, "c = 5") == [2]
+
+
+@pytest.mark.parametrize("rounded", [(0, 1000), (-456, 543), (-1456, 543)])
+def test_bounds_of_times_in_orc_files_are_rounded(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, rounded: tuple[int, int]
+) -> None:
+    builder = TableBuilder(tmp_path / "t", schema_of(TIMESTAMP), spec=BY_C)
+    # The last file has another time, too.
+    times = [1_123_456, 2_123_456, 3_123_456]
+    last = [(2, times[2]), (3, times[2] + 5000)]
+    files = [
+        builder.data_file(rows, partition=(rows[0][1],), file_format=FileFormat.ORC)
+        for rows in ([(0, times[0])], [(1, times[1])], last)
+    ]
+    below, above = rounded
+    builder.commit(
+        *(
+            replace(
+                file,
+                lower_bounds={2: to_bytes(TIMESTAMP, least + below)},
+                upper_bounds={2: to_bytes(TIMESTAMP, most + above)},
+            )
+            for file, least, most in zip(files, times, [*times[:2], last[1][1]], strict=True)
+        )
+    )
+    table = opened(builder)
+    assert ids(table, "c = timestamp_ntz'1970-01-01 00:00:01.123456'") == [0]
+    # Without Spark: the file is dropped.
+    assert table.delete("c = timestamp_ntz'1970-01-01 00:00:01.123456'").deleted == 1
+    assert ids(table.refresh(), "c < timestamp_ntz'1970-01-01 00:00:03.125'") == [1, 2]
+    assert "1 data file with other values" in caplog.text
+    assert "2 data files" not in caplog.text

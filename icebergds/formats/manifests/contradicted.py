@@ -26,12 +26,12 @@ _Mask = npt.NDArray[np.bool_]
 
 # Bounds of these may be shortened, or are compared by their bytes.
 _OF_BYTES = frozenset({TypeId.STRING, TypeId.BINARY, TypeId.UUID})
-# Bounds of ORC files are whole milliseconds.
-_WITHIN_A_MILLISECOND = {
-    TypeId.TIMESTAMP: 999,
-    TypeId.TIMESTAMPTZ: 999,
-    TypeId.TIMESTAMP_NS: 999_999,
-    TypeId.TIMESTAMPTZ_NS: 999_999,
+# Bounds of ORC files are rounded to milliseconds, and by some writers to the one beyond.
+_WITHIN_TWO_MILLISECONDS = {
+    TypeId.TIMESTAMP: 1_999,
+    TypeId.TIMESTAMPTZ: 1_999,
+    TypeId.TIMESTAMP_NS: 1_999_999,
+    TypeId.TIMESTAMPTZ_NS: 1_999_999,
 }
 
 
@@ -105,7 +105,7 @@ def _numbers_differ(
         return np.asarray(known & (found == found) & (found != own))
     least, greatest = (found, own) if is_lower else (own, found)
     distance = greatest.astype(np.int64).view(np.uint64) - least.astype(np.int64).view(np.uint64)
-    slack = np.uint64(_WITHIN_A_MILLISECOND.get(type_id, 0))
+    slack = np.uint64(_WITHIN_TWO_MILLISECONDS.get(type_id, 0))
     return np.asarray(known & ((least > greatest) | (distance > slack)))
 
 

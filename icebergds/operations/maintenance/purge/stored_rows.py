@@ -27,7 +27,7 @@ from icebergds.operations.read.snapshot_read import make_read_plan
 from icebergds.scan.plan.delete_index import AppliedDeletes
 from icebergds.scan.plan.files import PlannedFile, all_manifests
 from icebergds.scan.plan.partition_filters import PartitionFilters
-from icebergds.scan.plan.prune import matching_entries
+from icebergds.scan.plan.prune import prune_entries
 from icebergds.scan.plan.task_groups import pack_files
 from icebergds.scan.read.files import read_scan_tasks
 from icebergds.scan.read_plan import ReadPlan
@@ -250,7 +250,8 @@ def _entries(
     # The keys of equality deletes may be of other partitions than their file is said to be of.
     in_partitions = filters.of(manifest) if is_data else TRUE
     of_rows = condition if is_data else TRUE
-    for entry in matching_entries(columns, in_partitions, of_rows):
+    spec = metadata.specs_by_id[manifest.partition_spec_id]
+    for entry in prune_entries(columns, in_partitions, of_rows, spec).entries:
         file = entry.data_file
         # Files without rows may not exist: some writers list them and never create them.
         if file.content is not FileContent.POSITION_DELETES and file.record_count != 0:
