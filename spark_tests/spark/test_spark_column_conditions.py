@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import column_conditions as conditions
 import pytest
-from pyspark.sql import SparkSession
-from spark_reads import run_program
+from pyspark.sql import SparkSession, functions as f
+from spark_reads import run_program, session_conf
 
 pytestmark = [pytest.mark.spark, pytest.mark.every_spark]
 
@@ -63,3 +64,15 @@ def test_merges_conflict_only_with_rows_that_their_columns_may_match(seen: dict[
         "by source, text": [2, "ValidationError"],
         "by source, column": [2, "ValidationError"],
     }
+
+
+@pytest.mark.parametrize("ansi", ["true", "false"])
+def test_nulls_are_in_an_empty_list_as_the_session_is_set(
+    spark: SparkSession, tmp_path: Path, ansi: str
+) -> None:
+    table = conditions.table_of_days(str(tmp_path), "days")
+    with session_conf(spark, "spark.sql.ansi.enabled", ansi):
+        assert table.delete(f.col("id").isin([]), spark=spark).snapshot_id is None
+        table.delete(~f.col("id").isin([]), spark=spark)
+    left = table.refresh().scan(columns=["id"]).to_arrow()["id"].to_pylist()
+    assert left == ([] if ansi == "true" else [None, None])

@@ -87,7 +87,8 @@ def converted_exactly(
     """
     converter = _Converter(schema, columns)
     exact = converter.exact(condition)
-    return exact, converter.at_least(condition) if exact is None else exact
+    at_least = converter.at_least(condition) if exact is None else exact
+    return FALSE if at_least == FALSE else exact, at_least
 
 
 def equal_names(
@@ -144,6 +145,8 @@ class _Converter:
             case "With" if node.defs().size() == 1:
                 shared = replace(self, _shared=node.defs().head().child())
                 return shared.at_least(node.child())
+            case "In" if node.list().isEmpty():
+                return FALSE
         exact = self.exact(node)
         return TRUE if exact is None else exact
 
@@ -188,7 +191,8 @@ class _Converter:
                 return None if field is None else self._predicate(Operation.EQ, field, (True,))
             case "StartsWith":
                 return self._of_values(Operation.STARTS_WITH, node.left(), [node.right()])
-            case "In":
+            # Settings say whether no values at all are null to a null, which counts for `NOT`.
+            case "In" if not node.list().isEmpty():
                 listed = node.list()
                 nodes = [listed.apply(index) for index in range(listed.size())]
                 return self._of_values(Operation.IN, node.value(), nodes)

@@ -119,7 +119,8 @@ def converted_exactly(
     """
     converter = _Converter(schema, schema.fields, setting, names)
     exact = converter.exact(condition)
-    return exact, converter.at_least(condition) if exact is None else exact
+    at_least = converter.at_least(condition) if exact is None else exact
+    return FALSE if at_least == FALSE else exact, at_least
 
 
 def equal_names(condition: Expression) -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]]:
@@ -173,6 +174,8 @@ class _Converter:
                 return and_(self.at_least(left), self.at_least(right))
             case UnresolvedFunction(_name="or", _args=[left, right]):
                 return or_(self.at_least(left), self.at_least(right))
+            case UnresolvedFunction(_name="in", _args=[_]):
+                return FALSE
         exact = self.exact(node)
         return TRUE if exact is None else exact
 
@@ -211,7 +214,8 @@ class _Converter:
                 return self._null_test(Operation.IS_NULL, child)
             case UnresolvedFunction(_name="isNotNull", _args=[child]):
                 return self._null_test(Operation.NOT_NULL, child)
-            case UnresolvedFunction(_name="in", _args=[column, *values]):
+            # Settings say whether no values at all are null to a null, which counts for `NOT`.
+            case UnresolvedFunction(_name="in", _args=[column, *values]) if values:
                 return self._of_values(Operation.IN, column, values)
             case UnresolvedFunction(_name="startsWith", _args=[column, prefix]):
                 return self._of_values(Operation.STARTS_WITH, column, [prefix])
