@@ -183,6 +183,25 @@ def _merge(spark: SparkSession, directory: str, on: Any, day: int, name: str) ->
         return type(error).__name__
 
 
+def merges_by_frame(spark: SparkSession, directory: str) -> dict[str, int]:
+    """How many rows merges update whose conditions name columns through the source's DataFrame."""
+    source = spark.createDataFrame([(1, 50, 50), (2, 60, 60)], "id long, half int, twin int")
+    same_id = f.col("target.id") == source["id"]
+    conditions = {
+        "compared": same_id & (source["half"] > 55),
+        "listed": same_id & source["half"].isin(50, 60),
+        "equal": same_id & (source["half"] == f.col("source.twin")),
+    }
+    return {
+        name: table_of_days(directory, f"frame_{name}")
+        .merge(source, on)
+        .when_matched_update({"half": "7"})
+        .execute()
+        .updated
+        for name, on in conditions.items()
+    }
+
+
 def _meanwhile(df: DataFrame, location: str, at: int) -> DataFrame:
     """The same rows; when they are first computed, a row of a day is added to the table."""
     marker = f"{location}/metadata/appended"
@@ -217,4 +236,8 @@ def see(spark: SparkSession, directory: str) -> dict[str, Any]:
         ]
         for text, column in CONDITIONS.items()
     }
-    return {"conditions": by_condition, "merges": merges(spark, directory)}
+    return {
+        "conditions": by_condition,
+        "merges": merges(spark, directory),
+        "by frame": merges_by_frame(spark, directory),
+    }

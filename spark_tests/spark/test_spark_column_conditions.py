@@ -66,6 +66,11 @@ def test_merges_conflict_only_with_rows_that_their_columns_may_match(seen: dict[
     }
 
 
+def test_columns_of_the_sources_frame_are_not_those_of_the_table(seen: dict[str, Any]) -> None:
+    # The table has columns with these names, whose values are others.
+    assert seen["by frame"] == {"compared": 2, "listed": 4, "equal": 4}
+
+
 @pytest.mark.parametrize("ansi", ["true", "false"])
 def test_nulls_are_in_an_empty_list_as_the_session_is_set(
     spark: SparkSession, tmp_path: Path, ansi: str

@@ -123,20 +123,29 @@ def converted_exactly(
     return FALSE if at_least == FALSE else exact, at_least
 
 
-def equal_names(condition: Expression) -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]]:
-    """The names that a condition says are equal, with their qualifiers."""
+def equal_names(
+    condition: Expression, names: Names
+) -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]]:
+    """The names that a condition says are equal, with their qualifiers.
+
+    Args:
+        names: what qualifies columns in the condition, which is about other rows, too.
+    """
     match condition:
         case UnresolvedFunction(_name="and", _args=[left, right]):
-            yield from equal_names(left)
-            yield from equal_names(right)
+            yield from equal_names(left, names)
+            yield from equal_names(right, names)
         case UnresolvedFunction(
             _name="==" | "=", _args=[ColumnReference() as left, ColumnReference() as right]
         ):
             with suppress(InvalidFilterError):
-                yield (
-                    split_name(left._unparsed_identifier),
-                    split_name(right._unparsed_identifier),
-                )
+                yield _qualified(left, names), _qualified(right, names)
+
+
+def _qualified(column: ColumnReference, names: Names) -> tuple[str, ...]:
+    parts = split_name(column._unparsed_identifier)
+    is_of_frame = column._plan_id is not None and names.other is not None
+    return (str(names.other), *parts) if is_of_frame else parts
 
 
 @dataclass(frozen=True, slots=True)
@@ -301,6 +310,9 @@ class _Converter:
     def _field(self, node: Expression) -> NestedField | None:
         """The column that a node names, at the top level or in structs; None for others."""
         if not isinstance(node, ColumnReference) or node._is_metadata_column:
+            return None
+        if node._plan_id is not None and self._names.other is not None:
+            # Named through a DataFrame, which is that of the other rows.
             return None
         try:
             parts = split_name(node._unparsed_identifier)

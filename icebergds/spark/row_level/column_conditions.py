@@ -103,7 +103,7 @@ def join_filter(
 
         names = Names(*aliases)
         found = converted_exactly(condition._expr, schema, session_setting(spark), names)
-        return JoinFilter(found[1], tuple(equal_names(condition._expr)))
+        return JoinFilter(found[1], tuple(equal_names(condition._expr, names)))
     try:
         return _of_classic_join(joined, schema, aliases)
     except Py4JError:
