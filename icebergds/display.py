@@ -38,8 +38,11 @@ def printable(text: str, width: int | None = None) -> str:
 
 
 def counted(number: int, noun: str) -> str:
-    """A number with its noun: `1 file`, `1,204 files`."""
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+    """A number with its noun: `1 file`, `1,204 files`, `2 properties`."""
+    if number == 1:
+        return f"{number:,} {noun}"
+    ends_in_y = noun.endswith("y") and noun[-2:-1] not in "aeiou"
+    return f"{number:,} {noun[:-1]}ies" if ends_in_y else f"{number:,} {noun}s"
 
 
 def size_text(nbytes: int) -> str:

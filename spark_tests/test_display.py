@@ -37,6 +37,7 @@ def test_sizes(nbytes: int, text: str) -> None:
 
 def test_numbers_have_separators_and_nouns_their_plural() -> None:
     assert [counted(n, "file") for n in (0, 1, 1204)] == ["0 files", "1 file", "1,204 files"]
+    assert [counted(2, noun) for noun in ("key", "property")] == ["2 keys", "2 properties"]
 
 
 @pytest.mark.parametrize(
