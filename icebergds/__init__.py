@@ -390,7 +390,18 @@ def __getattr__(name: str) -> Any:
     home = _HOMES.get(name)
     if home is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(home), name)
+    try:
+        return getattr(importlib.import_module(home), name)
+    except ImportError as error:
+        # Another package's requirements may have replaced PySpark by an older one.
+        if (error.name or "").partition(".")[0] != "pyspark":
+            raise
+        raise ImportError(
+            f"icebergds.{name} needs PySpark 4.1 or later ({error}): "
+            "pip install 'pyspark[sql]>=4.1'",
+            name=error.name,
+            path=error.path,
+        ) from error
 
 
 def __dir__() -> list[str]:

@@ -76,6 +76,18 @@ def test_names_that_need_spark_are_imported_with_it() -> None:
     assert TableScan.to_arrow
 
 
+def test_an_older_pyspark_is_told_apart_from_a_fault_of_ours() -> None:
+    program = (
+        "import icebergds\n"
+        "from pyspark.sql.pandas import functions\n"
+        "del functions.arrow_udf  # as in PySpark 4.0\n"
+        "icebergds.register\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert "ImportError: icebergds.register needs PySpark 4.1 or later" in done.stderr
+    assert "arrow_udf" in done.stderr
+
+
 def test_importing_the_package_imports_nothing_else() -> None:
     program = "import icebergds, sys; print([m for m in sys.modules if m.startswith('icebergds.')])"
     done = subprocess.run(
