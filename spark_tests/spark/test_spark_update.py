@@ -242,6 +242,8 @@ def test_arguments_that_are_none(spark: SparkSession, tmp_path: Path) -> None:
     for values in ({}, {"id": None}, {"id": [5]}, {5: "id"}, "id = 5"):
         with pytest.raises(InvalidOptionError):
             table.update(values)  # type: ignore[arg-type]
+    with pytest.raises(InvalidOptionError, match="a null is the text 'null'"):
+        table.update({"id": None})  # type: ignore[dict-item]
     with pytest.raises(InvalidFilterError, match="not deterministic"):
         table.update({"id": "1"}, "uuid() = name")
 

@@ -63,7 +63,8 @@ def as_value(value: Any, what: str) -> Column:
         case bool() | float() | Decimal() | date():
             return f.lit(value)
         case _:
-            return as_column(value, what, expected="SQL text, a Column, a number, bool or date")
+            expected = "SQL text, a Column, a number, bool or date (a null is the text 'null')"
+            return as_column(value, what, expected=expected)
 
 
 def described(what: str, value: Any) -> str:
