@@ -97,6 +97,12 @@ def _for_changing(session: SparkSession, directory: Path) -> dict[str, Any]:
     }
 
 
+def _for_deleting(session: SparkSession, directory: Path) -> dict[str, Any]:
+    users = icebergds.load_catalog("lake").create_table("db.users", "id bigint, name string")
+    users.append(session.sql("SELECT id, concat('name ', id) AS name FROM range(10)"))
+    return {}
+
+
 def _for_maintenance(session: SparkSession, directory: Path) -> dict[str, Any]:
     """A branch, and a partition field that was added."""
     table = icebergds.load_table("lake.db.events")
@@ -149,6 +155,7 @@ def _for_writing(session: SparkSession, directory: Path) -> dict[str, Any]:
 _GIVEN = {
     "docs/catalogs.md": _for_catalogs,
     "docs/changing.md": _for_changing,
+    "docs/deleting-for-good.md": _for_deleting,
     "docs/maintenance.md": _for_maintenance,
     "docs/procedures.md": _for_procedures,
     "docs/sql.md": _for_sql,

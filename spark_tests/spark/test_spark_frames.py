@@ -324,7 +324,8 @@ def test_all_rows_are_counted_from_metadata(
     shutil.rmtree(own_table.location() + "/data")
     assert df.count() == df.select("s", "i").count() == 6
     assert filtered.count() == 2
-    with pytest.raises(MissingFileError):
+    # Nothing that is remembered of the files' footers is rows of them.
+    with pytest.raises((MissingFileError, PySparkException), match="MissingFile|no such file"):
         df.where("i > 2").count()
 
 

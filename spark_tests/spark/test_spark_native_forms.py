@@ -117,7 +117,6 @@ _UNREAD = [
         _Kind(DOUBLE, pa.float16(), _HALVES, _FLOATS),
         _Kind(TIMESTAMP, pa.timestamp("ns"), _TIMES, _NUMBERS),
         _Kind(TIMESTAMPTZ, pa.timestamp("ns", "UTC"), _TIMES, _NUMBERS),
-        _Kind(STRING, pa.binary(3), _CODES, _FIXED),
         _Kind(STRING, pa.binary(), _CODES, _TEXTS),
         _Kind(STRING, pa.null(), [None] * _ROWS, ("PLAIN",)),
         _Kind(DATE, pa.null(), [None] * _ROWS, ("PLAIN",)),
