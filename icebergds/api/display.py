@@ -41,6 +41,11 @@ def table_html(state: TableState) -> str:
     return html_table(f"Table {state.name}", (), _table_rows(state))
 
 
+def update_text(kind: str, table: str, waiting: int) -> str:
+    """The `repr` of changes of a table, of which some wait for their commit."""
+    return f"{kind}({printable(repr(table), WIDTH)}, {counted(waiting, 'change')} not committed)"
+
+
 def scan_text(state: TableState, given: Mapping[str, object], options: Mapping[str, str]) -> str:
     """The `repr` of a scan.
 

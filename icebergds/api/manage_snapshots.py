@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
+from icebergds.api.display import update_text
 from icebergds.catalog.loaded_table import LoadedTable
 from icebergds.commit.operations import TableState
 from icebergds.commit.staging import StagedOperations
@@ -47,6 +48,10 @@ class ManageSnapshots:
     _table: Table
     _draft: TableMetadata
     _steps: list[list[RefEdit] | _Pick] = field(default_factory=list)
+
+    def __repr__(self) -> str:
+        waiting = sum(len(step) if isinstance(step, list) else 1 for step in self._steps)
+        return update_text("ManageSnapshots", self._table.name, waiting)
 
     @classmethod
     def of(cls, table: Table) -> ManageSnapshots:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
+from icebergds.api.display import update_text
 from icebergds.errors import InvalidOptionError
 from icebergds.operations.evolution.layout import (
     SortEdit,
@@ -52,6 +53,9 @@ class UpdateSpec:
     _table: Table
     _draft: SpecDraft
     _edits: list[SpecEdit] = field(default_factory=list)
+
+    def __repr__(self) -> str:
+        return update_text("UpdateSpec", self._table.name, len(self._edits))
 
     @classmethod
     def of(cls, table: Table) -> UpdateSpec:
@@ -147,6 +151,9 @@ class UpdateSortOrder:
 
     _table: Table
     _edits: list[SortEdit] = field(default_factory=list)
+
+    def __repr__(self) -> str:
+        return update_text("UpdateSortOrder", self._table.name, len(self._edits))
 
     def asc(
         self,

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias, Union
 import pyarrow as pa
 
 from icebergds.api.default_values import default_value
+from icebergds.api.display import update_text
 from icebergds.api.table_definition import Columns, schema_argument, type_argument
 from icebergds.errors import InvalidDataError, InvalidOptionError
 from icebergds.operations.evolution.schema import SchemaEdit, schema_draft, update_schema
@@ -53,6 +54,9 @@ class UpdateSchema:
     _table: Table
     _draft: SchemaDraft
     _edits: list[SchemaEdit] = field(default_factory=list)
+
+    def __repr__(self) -> str:
+        return update_text("UpdateSchema", self._table.name, len(self._edits))
 
     @classmethod
     def of(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
+from icebergds.api.display import update_text
 from icebergds.errors import InvalidOptionError
 from icebergds.operations.options.arguments import integer_argument
 from icebergds.operations.outcomes import nothing_committed
@@ -41,6 +42,9 @@ class UpdateStatistics:
 
     _table: Table
     _updates: list[StatisticsUpdate] = field(default_factory=list)
+
+    def __repr__(self) -> str:
+        return update_text("UpdateStatistics", self._table.name, len(self._updates))
 
     def set_statistics(self, statistics_file: StatisticsFile) -> Self:
         """Sets the statistics file of its snapshot, replacing an older one."""

@@ -109,6 +109,20 @@ def test_a_table_shows_in_a_few_lines(table: Table) -> None:
     ]
 
 
+def test_changes_that_wait_say_so(table: Table) -> None:
+    schema, spec = table.update_schema(), table.update_spec()
+    schema.add_column("more", "int").rename_column("name", "title")
+    spec.add_field("bucket(4, id)")
+    manage = table.manage_snapshots().create_tag("a").create_branch("b")
+    order, statistics = table.update_sort_order().desc("id"), table.update_statistics()
+    name = f"'{table.name}'"
+    assert repr(schema) == f"UpdateSchema({name}, 2 changes not committed)"
+    assert repr(spec) == f"UpdateSpec({name}, 1 change not committed)"
+    assert repr(manage) == f"ManageSnapshots({name}, 2 changes not committed)"
+    assert repr(order) == f"UpdateSortOrder({name}, 1 change not committed)"
+    assert repr(statistics) == f"UpdateStatistics({name}, 0 changes not committed)"
+
+
 def test_a_wide_table_says_how_many_columns_it_leaves_out(tmp_path: Path) -> None:
     columns = pa.schema([(f"column{i}", pa.int64()) for i in range(300)])
     lines = repr(new_table(tmp_path, schema_from_arrow(columns))).splitlines()
