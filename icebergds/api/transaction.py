@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Self
 
 from icebergds.api.staged_table import StagedTable
 from icebergds.api.table import Table
 from icebergds.commit.transaction import commit_staged
+from icebergds.display import counted
 from icebergds.operations.outcomes import nothing_committed
+
+_LOG = logging.getLogger(__name__)
 
 
 class Transaction(StagedTable):
@@ -65,3 +69,13 @@ class Transaction(StagedTable):
             self.commit_transaction()
         else:
             self.abandon()
+
+    def __del__(self) -> None:
+        staged = getattr(self, "_staged", None)
+        if staged is not None and staged.steps:
+            _LOG.warning(
+                "table %s: a transaction was neither committed nor abandoned, and lost %s; use "
+                "`with table.transaction() as tx:`, or call its commit_transaction()",
+                staged.name,
+                counted(len(staged.steps), "change"),
+            )

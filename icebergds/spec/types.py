@@ -185,7 +185,7 @@ class StructType:
             object.__setattr__(self, "fields", listed_fields(self.fields, "StructType"))
 
     def __str__(self) -> str:
-        inner = ", ".join(f"{f.field_id}: {f.name}: {f.field_type}" for f in self.fields)
+        inner = ", ".join(f"{f.field_id}: {f.name}: {_shown(f)}" for f in self.fields)
         return f"struct<{inner}>"
 
 
@@ -203,7 +203,7 @@ class ListType:
         return NestedField(self.element_id, "element", self.element_type, self.element_required)
 
     def __str__(self) -> str:
-        return f"list<{self.element_type}>"
+        return f"list<{_shown(self.element_field)}>"
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,7 +226,11 @@ class MapType:
         return NestedField(self.value_id, "value", self.value_type, self.value_required)
 
     def __str__(self) -> str:
-        return f"map<{self.key_type}, {self.value_type}>"
+        return f"map<{self.key_type}, {_shown(self.value_field)}>"
+
+
+def _shown(inner: NestedField) -> str:
+    return f"required {inner.field_type}" if inner.required else str(inner.field_type)
 
 
 ScalarType = PrimitiveType | DecimalType | FixedType | GeometryType | GeographyType

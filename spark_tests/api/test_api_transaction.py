@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import pickle
 import time
 from collections.abc import Callable
@@ -285,6 +286,22 @@ def test_a_transaction_is_committed_or_abandoned_once(table: Table) -> None:
     tx.abandon()
     assert rows(table.refresh()) == rows(tx) == [1, 2]
     assert unused_files(table) == set()
+
+
+def test_a_transaction_that_nobody_ends_says_that_its_changes_are_lost(
+    table: Table, caplog: pytest.LogCaptureFixture
+) -> None:
+    table.transaction().append(ids(2))
+    gc.collect()
+    assert "neither committed nor abandoned, and lost 1 change" in caplog.text
+    caplog.clear()
+    table.transaction()
+    with table.transaction() as tx:
+        tx.append(ids(3))
+    del tx
+    gc.collect()
+    assert not caplog.text
+    assert rows(table.refresh()) == [1, 3]
 
 
 @pytest.mark.parametrize("verb", ["expire_snapshots", "rewrite_data_files", "transaction"])

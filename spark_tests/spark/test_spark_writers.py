@@ -201,6 +201,8 @@ def test_tables_of_catalogs_are_saved_by_name(front: SparkSession, harbour: Cata
     assert ids(harbour.load_table("db.new")) == [5]
     with pytest.raises(NoSuchTableError, match="no configured catalog"):
         numbers(front, 5).write.format("icebergpy").saveAsTable("nowhere.db.new")
+    with pytest.raises(NoSuchTableError, match=r"^table harbour\.db\.nope does not exist"):
+        numbers(front, 5).write.format("icebergpy").mode("append").save("harbour.db.nope")
 
 
 def test_save_takes_the_name_of_a_table_with_its_catalog_as_an_option(

@@ -59,7 +59,7 @@ ORDER = SortOrder(
 
 
 def test_a_schema_lists_its_columns() -> None:
-    city = StructType((NestedField(4, "city", STRING),))
+    city = StructType((NestedField(4, "city", STRING, required=True),))
     fields = (
         NestedField(1, "id", LONG, required=True),
         NestedField(2, "day", DATE),
@@ -69,7 +69,7 @@ def test_a_schema_lists_its_columns() -> None:
         "Schema(schema_id=7, 3 columns)\n"
         "  1: id long required identifier\n"
         "  2: day date\n"
-        "  3: address struct<4: city: string>"
+        "  3: address struct<4: city: required string>"
     )
 
 

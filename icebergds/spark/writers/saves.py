@@ -50,9 +50,11 @@ def save(request: WriteRequest) -> None:
     table = table_to_write(options)
     if table is None:
         if options.creation is None:
+            address = options.address
+            name = f"{address.catalog}.{address.path}" if address.catalog else address.path
             raise NoSuchTableError(
-                options.address.with_catalog_hint(
-                    f"table {options.address.path} does not exist; to create it with this write, "
+                address.with_catalog_hint(
+                    f"table {name} does not exist; to create it with this write, "
                     "set option('create', 'true') or mode('errorifexists')"
                 )
             )
