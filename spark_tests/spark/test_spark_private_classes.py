@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import random
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,7 @@ Access = Callable[[str], None]
 
 
 @pytest.fixture
-def accesses(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Access]]:
+def accesses(monkeypatch: pytest.MonkeyPatch) -> list[Access]:
     """Calls its functions with each class and method of the JVM that this package asks for."""
     asked: list[Access] = []
     find, call = jvm.in_jvm, gateway.JavaMember.__call__
@@ -47,7 +47,7 @@ def accesses(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Access]]:
         if getattr(module, "in_jvm", None) is find:
             monkeypatch.setattr(module, "in_jvm", found)
     monkeypatch.setattr(jvm, "_logged", set())
-    yield asked
+    return asked
 
 
 # Registering has its own tests.
@@ -87,7 +87,6 @@ def test_nothing_depends_on_one_private_class_or_on_all(
     asked: dict[str, None] = {}
     accesses.append(asked.setdefault)
     expected = seen(front, table, steps)
-    print("NAMES", list(asked))
     assert len(asked) > 30
     assert "this Spark is not as icebergds knows it" not in caplog.text
     for gone in [frozenset(asked), *(frozenset([name]) for name in some(list(asked), pull=3))]:
