@@ -11,7 +11,7 @@ from icebergds.commit.operations import TableState
 from icebergds.io.fileio import FileIO
 from icebergds.io.hadoop_clients import client_of
 from icebergds.io.locations import is_local
-from icebergds.spark.jvm import in_jvm
+from icebergds.spark.jvm import Private, in_jvm, with_private
 from icebergds.spark.session import is_connect
 
 
@@ -24,7 +24,12 @@ def storage_obstacle(spark: SparkSession, state: TableState) -> str | None:
     from py4j.java_gateway import JavaClass
 
     client = client_of(root)
-    if client is None or isinstance(in_jvm(spark, client.java_class), JavaClass):
+    if client is None:
+        return None
+    name = client.java_class
+    if with_private(
+        Private.SCANS, lambda: isinstance(in_jvm(spark, name), JavaClass), lambda: False
+    ):
         return None
     return f"the table has storage properties, and Spark has no {client.name} to pass them to"
 

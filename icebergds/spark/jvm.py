@@ -1,4 +1,7 @@
-"""Finds classes and static methods of classic Spark's JVM.
+"""Finds classes and static methods of classic Spark's JVM, and does without those that are gone.
+
+What Spark does not promise may change with any release of it, or be kept from Python by a platform.
+All that uses it goes through `with_private`.
 
 Each dot of `spark._jvm.org.apache...` asks the JVM anew, which takes about as long as the call that
 it is for. What has been found once is kept here, as long as its view of the JVM.
@@ -6,11 +9,18 @@ it is for. What has been found once is kept here, as long as its view of the JVM
 
 from __future__ import annotations
 
+import logging
 import weakref
+from collections.abc import Callable
+from enum import StrEnum
 from functools import reduce
-from typing import Any
+from typing import Any, TypeVar
 
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
+
+_LOG = logging.getLogger(__name__)
+_T = TypeVar("_T")
 
 NONE = "scala.None$.MODULE$"
 """Of `in_jvm`: the option of Scala that is empty."""
@@ -19,6 +29,44 @@ _found: weakref.WeakKeyDictionary[Any, dict[str, Any]] = weakref.WeakKeyDictiona
 # By schema, which is parsed more slowly than copied.
 _empty: weakref.WeakKeyDictionary[SparkSession, dict[str, Any]] = weakref.WeakKeyDictionary()
 _MOST_EMPTY = 64
+
+_logged: set[Private] = set()
+
+
+class Private(StrEnum):
+    """What private classes of Spark are used for, each with what it costs to do without them."""
+
+    FRAMES = "DataFrames of tables choose files by the conditions that Spark passes on alone"
+    READERS = "DataFrames of tables leave it to Spark when a table is loaded"
+    SCANS = "Spark's own Parquet reader reads no files of tables"
+    BATCHES = "Spark counts the bytes of rows that are written"
+    CONDITIONS = "conditions that are Columns are evaluated row by row"
+    MERGES = "merges read all rows of the files that may match"
+    STATEMENTS = "Spark explains each statement to find out whether it can be parsed"
+
+
+def with_private(use: Private, call: Callable[[], _T], otherwise: Callable[[], _T]) -> _T:
+    """Makes a call that uses private classes of Spark; if they are not as expected, another one.
+
+    The first time this is logged as a warning. If the other call fails, too, its error is the one
+    that the user is meant to see.
+    """
+    try:
+        return call()
+    except _failures() as error:
+        found = otherwise()
+        if use not in _logged:
+            _logged.add(use)
+            reason = str(error).partition("\n")[0]
+            _LOG.warning("this Spark is not as icebergds knows it: %s (%s)", use.value, reason)
+        return found
+
+
+def _failures() -> tuple[type[Exception], ...]:
+    """What calls of classes and methods raise that are gone, or have other arguments."""
+    from py4j.protocol import Py4JError
+
+    return Py4JError, PySparkException, AttributeError, TypeError
 
 
 def in_jvm(spark: SparkSession, name: str) -> Any:
@@ -81,6 +129,14 @@ def empty_relation(spark: SparkSession, schema: str) -> Any:
             known.clear()
         known[schema] = plan
     return plan.newInstance()
+
+
+def is_resolved(frame: DataFrame) -> bool:
+    """Whether Spark has found all columns of a frame: False if they may be of a query around it."""
+    classic: Any = frame._jdf
+    return with_private(
+        Private.FRAMES, lambda: bool(classic.logicalPlan().resolved()), lambda: False
+    )
 
 
 def relation_plan(spark: SparkSession, relation: Any, attributes: Any) -> Any:

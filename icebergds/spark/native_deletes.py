@@ -25,6 +25,7 @@ from pyspark.sql import Column, DataFrame, SparkSession, functions as f
 
 from icebergds.formats.deletes.positions import PositionSet
 from icebergds.scan.plan.native_columns import NATIVE_PREFIX
+from icebergds.spark.jvm import Private, with_private
 
 _BITS = 64
 _SLOTS = f"{NATIVE_PREFIX}slots"
@@ -139,11 +140,19 @@ def _anti_joined(
 
 
 def listed_sizes(rows: DataFrame) -> dict[str, int]:
-    """The sizes in bytes of the files of a relation of classic Spark, by their paths."""
-    plan: Any = rows._jdf.queryExecution().analyzed()
-    # One call for all files.
-    listing = plan.collectLeaves().head().relation().location().allFiles().mkString("\n")
-    return {path: int(size) for path, size in _LISTED_FILE.findall(listing)}
+    """The sizes in bytes of the files of a relation of classic Spark, by their paths.
+
+    None of them if Spark does not say.
+    """
+
+    def listing() -> str:
+        plan: Any = rows._jdf.queryExecution().analyzed()
+        # One call for all files.
+        text = plan.collectLeaves().head().relation().location().allFiles().mkString("\n")
+        return str(text)
+
+    listed = with_private(Private.SCANS, listing, str)
+    return {path: int(size) for path, size in _LISTED_FILE.findall(listed)}
 
 
 def _words(positions: PositionSet) -> npt.NDArray[np.int64]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +16,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
-from icebergds.spark.jvm import in_jvm
+from icebergds.spark.jvm import Private, in_jvm, with_private
 from icebergds.spark.known_files import known_files, listed_files
 
 _LOG = logging.getLogger(__name__)
@@ -79,15 +79,13 @@ def parquet_by_id(
         schema: its fields have the metadata `parquet.field.id`; those without are found by name.
         addresses: of at least one file, without line breaks.
     """
-    from py4j.protocol import Py4JError
 
-    try:
+    def listed() -> DataFrame | None:
         is_local = all(address.startswith("file:") for address in addresses)
         copy = session_by_id(spark, is_local=is_local)
         return listed_files(spark, copy.session, schema, addresses, copy.options)
-    except (PySparkException, Py4JError) as error:
-        log_refusal(addresses[0], error)
-        return None
+
+    return _unless_refused(addresses[0], listed)
 
 
 def parquet_with_options(
@@ -103,15 +101,27 @@ def parquet_with_options(
         options: of Hadoop, beside those of the session.
         sizes: of the files in bytes, as they are now.
     """
-    from py4j.protocol import Py4JError
 
-    try:
+    def known() -> DataFrame | None:
         copy = session_by_id(spark, is_local=False)
         given = {**READ_OPTIONS, **options}
         return known_files(spark, copy.session, schema, addresses, sizes, given)
-    except (PySparkException, Py4JError) as error:
-        log_refusal(addresses[0], error)
-        return None
+
+    return _unless_refused(addresses[0], known)
+
+
+def _unless_refused(address: str, read: Callable[[], DataFrame | None]) -> DataFrame | None:
+    """What a call returns; None if Spark cannot access the files, or is not as expected."""
+    from py4j.protocol import Py4JJavaError
+
+    def unless_refused() -> DataFrame | None:
+        try:
+            return read()
+        except (PySparkException, Py4JJavaError) as error:
+            log_refusal(address, error)
+            return None
+
+    return with_private(Private.SCANS, unless_refused, lambda: None)
 
 
 def log_refusal(address: str, error: Exception) -> None:

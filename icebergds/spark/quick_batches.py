@@ -8,10 +8,8 @@ query of the user's session changes.
 
 from __future__ import annotations
 
-import logging
 from typing import Any
 
-from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import (
     BooleanType,
@@ -32,7 +30,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from icebergds.spark.jvm import plan_dataset
+from icebergds.spark.jvm import Private, plan_dataset, with_private
 from icebergds.spark.session import is_connect
 
 FAST_WRITES = "spark.icebergpy.fast-writes"
@@ -41,8 +39,6 @@ FAST_WRITES = "spark.icebergpy.fast-writes"
 MAX_BYTES_PER_BATCH = "spark.sql.execution.arrow.maxBytesPerBatch"
 UNBOUNDED = "2147483647"
 """With this value, Spark does not count the bytes that it sends to Python."""
-
-_LOG = logging.getLogger(__name__)
 
 _MAX_ROWS = "spark.sql.execution.arrow.maxRecordsPerBatch"
 _BATCH_BYTES = 64 * 2**20
@@ -70,11 +66,7 @@ def in_quick_batches(df: DataFrame) -> DataFrame:
     known = int(spark.conf.get(_MAX_ROWS, "10000") or 0)
     if known <= 0 or spark.conf.get(MAX_BYTES_PER_BATCH, None) == UNBOUNDED:
         return df
-    try:
-        return _in_copy(df, spark, min(known, most))
-    except _errors() as error:
-        _LOG.info("Spark counts the bytes of batches: %s", str(error).partition("\n")[0])
-        return df
+    return with_private(Private.BATCHES, lambda: _in_copy(df, spark, min(known, most)), lambda: df)
 
 
 def _in_copy(df: DataFrame, spark: SparkSession, rows: int) -> DataFrame:
@@ -97,12 +89,6 @@ def _in_copy(df: DataFrame, spark: SparkSession, rows: int) -> DataFrame:
 def _size(plan: Any) -> int:
     """What Spark takes the rows of a plan for, in bytes."""
     return int(str(plan.stats().sizeInBytes()))
-
-
-def _errors() -> tuple[type[Exception], ...]:
-    from py4j.protocol import Py4JError
-
-    return PySparkException, Py4JError
 
 
 def _most_rows(schema: StructType) -> int | None:

@@ -32,7 +32,7 @@ from icebergds.scan.plan.stored_names import all_schemas
 from icebergds.scan.read_plan import ReadPlan
 from icebergds.scan.tasks import TaskGroup
 from icebergds.spark.errors import own_errors, prepare_thread
-from icebergds.spark.jvm import in_jvm
+from icebergds.spark.jvm import Private, in_jvm, with_private
 from icebergds.spark.native import has_native_scans, native_frame
 from icebergds.spark.native_groups import FileGroup, group_files
 from icebergds.spark.native_keys import without_keys
@@ -218,12 +218,20 @@ def _no_rows(spark: SparkSession, columns: Schema) -> DataFrame:
     partitions it finds first that there are none.
     """
     schema = spark_schema(columns)
-    if is_connect(spark):
+
+    def by_python() -> DataFrame:
         return spark.createDataFrame([], schema).coalesce(1)
-    session: Any = spark._jsparkSession
-    rows = in_jvm(spark, "java.util.ArrayList")()
-    local = session.createDataFrame(rows, session.parseDataType(schema.json()))
-    return DataFrame(local.coalesce(1), spark)
+
+    if is_connect(spark):
+        return by_python()
+
+    def local() -> DataFrame:
+        session: Any = spark._jsparkSession
+        rows = in_jvm(spark, "java.util.ArrayList")()
+        frame = session.createDataFrame(rows, session.parseDataType(schema.json()))
+        return DataFrame(frame.coalesce(1), spark)
+
+    return with_private(Private.FRAMES, local, by_python)
 
 
 def count_scan(spark: SparkSession, scan: PlannedScan) -> int:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 from pyspark.errors import ParseException, PySparkException
 from pyspark.sql import SparkSession
 
+from icebergds.spark.jvm import Private, with_private
 from icebergds.spark.session import is_connect
 from icebergds.statements.spark_sql import Arguments, spark_sql
 
@@ -17,17 +19,29 @@ _LINE = re.compile(r"(?<=\(line )\d+(?=, pos)")
 
 def syntax_error(spark: SparkSession, text: str) -> ParseException | None:
     """Spark's error for a text that it cannot parse; None if it can. Nothing is run."""
-    try:
-        if is_connect(spark):
-            # Explained, and so not run.
-            spark_sql(spark, f"{_EXPLAIN}{text}", Arguments()).collect()
-        else:
-            session = spark._jsparkSession
-            session.sessionState().sqlParser().parsePlan(text)
-    except ParseException as error:
+
+    def by_parser() -> ParseException | None:
+        session = spark._jsparkSession
+        return _parse_error(lambda: session.sessionState().sqlParser().parsePlan(text))
+
+    def by_explaining() -> ParseException | None:
+        # Explained, and so not run.
+        explained = f"{_EXPLAIN}{text}"
+        error = _parse_error(lambda: spark_sql(spark, explained, Arguments()).collect())
         message = getattr(error, "_message", None)
-        if is_connect(spark) and isinstance(message, str):
+        if error is not None and isinstance(message, str):
             vars(error)["_message"] = without_explain(message)
+        return error
+
+    if is_connect(spark):
+        return by_explaining()
+    return with_private(Private.STATEMENTS, by_parser, by_explaining)
+
+
+def _parse_error(parse: Callable[[], object]) -> ParseException | None:
+    try:
+        parse()
+    except ParseException as error:
         return error
     except PySparkException:
         # It is a statement, of what Spark does not find.

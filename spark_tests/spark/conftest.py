@@ -13,6 +13,7 @@ from server_process import QUICK_SPARK
 from spark_reads import session_conf
 
 from icebergds import register
+from icebergds.spark import jvm
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -23,10 +24,12 @@ os.environ.setdefault("JAVA_TOOL_OPTIONS", QUICK_SPARK)
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _registered(spark: SparkSession) -> None:
+def _registered(spark: SparkSession) -> Iterator[None]:
     # Many tests make tasks fail on purpose.
     spark.sparkContext.setLogLevel("OFF")
     register(spark, **DATA_SOURCE_ALONE)
+    yield
+    assert not jvm._logged, "private classes of this Spark are not as expected"
 
 
 @pytest.fixture(autouse=True)

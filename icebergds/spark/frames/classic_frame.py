@@ -12,7 +12,7 @@ that go on from there are made of the shape, or of all rows: beneath what others
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Self
@@ -32,22 +32,35 @@ from icebergds.spark.frames.metadata_load import MetadataLoad
 from icebergds.spark.frames.table_load import PlannedLoad, TableLoad
 from icebergds.spark.frames.used_fields import evaluates_unread, used_fields
 from icebergds.spark.jvm import (
+    Private,
     empty_relation,
     in_jvm,
     is_relation,
+    is_resolved,
     new_attributes,
     plan_dataset,
     relation_plan,
     relation_with_attributes,
     resolved_dataset,
+    with_private,
 )
 from icebergds.spec.types import NestedField
 
 
-def classic_frame(spark: SparkSession, load: TableLoad | MetadataLoad) -> DataFrame:
-    """All rows of a load."""
+def classic_frame(
+    spark: SparkSession, load: TableLoad | MetadataLoad, by_source: Callable[[], DataFrame]
+) -> DataFrame:
+    """All rows of a load.
+
+    Args:
+        by_source: makes the same DataFrame by Spark's public methods alone.
+    """
     root = _Root(spark, load)
-    return ClassicFrame(_Part(root, TRUE), root.shape, is_whole=True)
+
+    def whole() -> DataFrame:
+        return ClassicFrame(_Part(root, TRUE), root.shape, root.planned_frame, is_whole=True)
+
+    return with_private(Private.FRAMES, whole, by_source)
 
 
 class ClassicFrame(ClassicDataFrame):
@@ -58,6 +71,7 @@ class ClassicFrame(ClassicDataFrame):
 
     Args:
         part: the rows of the load that it has, or is made of.
+        by_source: makes the same DataFrame by Spark's public methods alone.
         is_whole: whether these are all rows of the load.
         is_query: whether these are others than rows of the load, such as aggregates.
     """
@@ -70,11 +84,12 @@ class ClassicFrame(ClassicDataFrame):
         self,
         part: _Part,
         shape: DataFrame,
+        by_source: Callable[[], DataFrame],
         *,
         is_whole: bool = False,
         is_query: bool = False,
     ) -> None:
-        self._part, self._shape = part, shape
+        self._part, self._shape, self._by_source = part, shape, by_source
         self._is_whole, self._is_query = is_whole, is_query
         self._rows: Any = None
         self._used_rows: Any = None
@@ -84,7 +99,11 @@ class ClassicFrame(ClassicDataFrame):
     def _jdf(self) -> Any:
         """What all methods of Spark's use: with rows, which are planned now."""
         if self._rows is None:
-            self._rows = self._part.with_rows(self._shape)
+            self._rows = with_private(
+                Private.FRAMES,
+                lambda: self._part.with_rows(self._shape),
+                lambda: self._by_source()._jdf,
+            )
         return self._rows
 
     @_jdf.setter
@@ -118,13 +137,13 @@ class ClassicFrame(ClassicDataFrame):
     def filter(self, condition: Any) -> DataFrame:
         if self.is_cached:
             return self._plain().filter(condition)
-        shape = self._shape.filter(condition)
-        if not _plan(shape).resolved():
+        shape, by_source = self._shape.filter(condition), self._later("filter", condition)
+        if not is_resolved(shape):
             # It names columns of a query around it.
-            return self._plain().filter(condition)
+            return by_source()
         if self._is_query:
-            return self._query(shape)
-        return ClassicFrame(self._part.where(shape), shape)
+            return self._query(shape, by_source)
+        return ClassicFrame(self._part.where(shape), shape, by_source)
 
     def where(self, condition: Any) -> DataFrame:
         return self.filter(condition)
@@ -132,12 +151,12 @@ class ClassicFrame(ClassicDataFrame):
     def select(self, *cols: Any) -> DataFrame:
         if self.is_cached:
             return self._plain().select(*cols)
-        shape = self._shape.select(*cols)
+        shape, by_source = self._shape.select(*cols), self._later("select", *cols)
         if not self._is_query and _selects_attributes(shape):
-            return ClassicFrame(self._part, shape, is_whole=self._is_whole)
-        if not self._narrows or not _plan(shape).resolved():
-            return self._plain().select(*cols)
-        return self._query(shape)
+            return ClassicFrame(self._part, shape, by_source, is_whole=self._is_whole)
+        if not self._narrows or not is_resolved(shape):
+            return by_source()
+        return self._query(shape, by_source)
 
     def groupBy(self, *cols: Any) -> GroupedData:
         if not self._narrows:
@@ -150,13 +169,16 @@ class ClassicFrame(ClassicDataFrame):
     def sort(self, *cols: Any, **named: Any) -> DataFrame:
         if not self._narrows:
             return super().sort(*cols, **named)
-        return self._query(self._shape.sort(*cols, **named))
+        shape = self._shape.sort(*cols, **named)
+        return self._query(shape, self._later("sort", *cols, **named))
 
     def orderBy(self, *cols: Any, **named: Any) -> DataFrame:
         return self.sort(*cols, **named)
 
     def limit(self, num: int) -> DataFrame:
-        return self._query(self._shape.limit(num)) if self._narrows else super().limit(num)
+        if not self._narrows:
+            return super().limit(num)
+        return self._query(self._shape.limit(num), self._later("limit", num))
 
     def count(self) -> int:
         counts = self._is_whole and not self.is_cached
@@ -185,14 +207,21 @@ class ClassicFrame(ClassicDataFrame):
     def _narrows(self) -> bool:
         return not self.is_cached and self._part.narrows
 
-    def _query(self, shape: DataFrame) -> DataFrame:
-        return ClassicFrame(self._part, shape, is_query=True)
+    def _query(self, shape: DataFrame, by_source: Callable[[], DataFrame]) -> DataFrame:
+        return ClassicFrame(self._part, shape, by_source, is_query=True)
 
     def _narrow(self) -> DataFrame:
         """The frame for actions; of others that were made of it, columns would lack."""
         if self._used_rows is None:
-            self._used_rows = self._part.with_used_rows(self._shape) or self._jdf
+            used = with_private(
+                Private.FRAMES, lambda: self._part.with_used_rows(self._shape), lambda: None
+            )
+            self._used_rows = used or self._jdf
         return DataFrame(self._used_rows, self._part.root.spark)
+
+    def _later(self, method: str, *given: Any, **named: Any) -> Callable[[], DataFrame]:
+        """Calls a method of Spark's own DataFrame when it is needed."""
+        return lambda: getattr(self._plain(), method)(*given, **named)
 
     def _plain(self) -> DataFrame:
         return DataFrame(self._jdf, self._part.root.spark)
@@ -211,6 +240,16 @@ class _Root:
         spark = self.spark
         plan = empty_relation(spark, self.load.schema.json())
         return DataFrame(resolved_dataset(spark, spark._jsparkSession, plan), spark)
+
+    def planned_frame(self) -> DataFrame:
+        """All rows, by Spark's public methods alone."""
+        load = self.load
+        if isinstance(load, TableLoad):
+            rows, _ = load.planned(self.spark, TRUE).rows(self.spark)
+        else:
+            rows = load.rows(self.spark, TRUE, None)
+        # The attributes of a union are those of its first side.
+        return self.shape.union(rows)
 
     @cached_property
     def columns(self) -> Mapping[int, NestedField]:
@@ -233,13 +272,16 @@ class _Part:
 
     def where(self, filtered: DataFrame) -> _Part:
         """The part that meets what the topmost filter of a shape says of columns, too."""
+        known = with_private(Private.FRAMES, lambda: self._known(filtered), lambda: TRUE)
+        return _Part(self.root, and_(self._condition, known))
+
+    def _known(self, filtered: DataFrame) -> Expr:
         plan = _plan(filtered)
         while plan.getClass().getSimpleName() == "Project":
             plan = plan.child()
-        known: Expr = TRUE
-        if plan.getClass().getSimpleName() == "Filter":
-            known = converted(plan.condition(), self.root.load.table_schema, self.root.columns)
-        return _Part(self.root, and_(self._condition, known))
+        if plan.getClass().getSimpleName() != "Filter":
+            return TRUE
+        return converted(plan.condition(), self.root.load.table_schema, self.root.columns)
 
     @cached_property
     def narrows(self) -> bool:
@@ -291,7 +333,9 @@ class _Part:
 
     def _plan_now(self, load: TableLoad) -> KeptRelation | PlannedLoad:
         spark = self.root.spark
-        kept = kept_relation(spark, load) if self._condition == TRUE else None
+        kept = None
+        if self._condition == TRUE:
+            kept = with_private(Private.SCANS, lambda: kept_relation(spark, load), lambda: None)
         return kept or load.planned(spark, self._condition)
 
     def _planned_relation(self, planned: PlannedLoad, used: frozenset[int] | None) -> Any:
@@ -302,7 +346,11 @@ class _Part:
         is_all = self._condition == TRUE and used is None
         if is_all and (relation is not None or is_relation(plan)):
             kept = KeptRelation(plan.relation(), has_names=relation is not None)
-            keep_relation(spark, planned.load, files, kept)
+            with_private(
+                Private.SCANS,
+                lambda: keep_relation(spark, planned.load, files, kept),
+                lambda: None,
+            )
         return rows if relation is None else relation
 
     def _union(self, rows: DataFrame, used: frozenset[int] | None) -> Any:
@@ -326,8 +374,12 @@ class _Part:
 
 def _selects_attributes(shape: DataFrame) -> bool:
     """Whether a selection has made no new columns."""
-    plan = _plan(shape)
-    return bool(plan.resolved() and plan.outputSet().subsetOf(plan.inputSet()))
+
+    def selects() -> bool:
+        plan = _plan(shape)
+        return bool(plan.resolved() and plan.outputSet().subsetOf(plan.inputSet()))
+
+    return with_private(Private.FRAMES, selects, lambda: False)
 
 
 def _plan(frame: DataFrame) -> Any:

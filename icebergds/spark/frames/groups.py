@@ -8,6 +8,8 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql.group import GroupedData
 
+from icebergds.spark.jvm import is_resolved
+
 
 class NarrowGroups(GroupedData):
     """What `groupBy` returns.
@@ -16,7 +18,7 @@ class NarrowGroups(GroupedData):
         frame: whose rows are grouped.
         of_shape: the same groups of the frame's shape.
         of_rows: makes Spark's own groups, for what is not an aggregate.
-        query: makes a frame of a shape.
+        query: makes a frame of a shape, and of what makes it by Spark's public methods alone.
     """
 
     def __init__(
@@ -24,7 +26,7 @@ class NarrowGroups(GroupedData):
         frame: DataFrame,
         of_shape: GroupedData,
         of_rows: Callable[[], GroupedData],
-        query: Callable[[DataFrame], DataFrame],
+        query: Callable[[DataFrame, Callable[[], DataFrame]], DataFrame],
     ) -> None:
         self._df, self.session = frame, frame.sparkSession
         self._of_shape, self._of_rows, self._query = of_shape, of_rows, query
@@ -56,7 +58,7 @@ class NarrowGroups(GroupedData):
 
     def _asked(self, ask: Callable[[GroupedData], DataFrame]) -> DataFrame:
         shape = ask(self._of_shape)
-        classic: Any = shape._jdf
         # Others name columns of a query around them.
-        is_whole = classic.logicalPlan().resolved()
-        return self._query(shape) if is_whole else ask(self._of_rows())
+        if not is_resolved(shape):
+            return ask(self._of_rows())
+        return self._query(shape, lambda: ask(self._of_rows()))

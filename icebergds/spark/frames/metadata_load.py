@@ -35,13 +35,19 @@ def load_metadata_table(
     load = open_metadata_table(in_zone_of(spark, options))
     if load is None:
         return None
-    if schema is not None or load.kind in LOCAL or is_connect(spark):
+
+    def by_source() -> DataFrame:
         return metadata_table_frame(spark, load.state, load.kind, load.given, schema)
+
+    if schema is not None or load.kind in LOCAL or is_connect(spark):
+        return by_source()
     from icebergds.spark.frames.classic_frame import classic_frame
 
     plan = plan_metadata_table(load.kind, load.state, load.options)
     prepare_thread(spark)
-    return classic_frame(spark, MetadataLoad(plan, load.options, spark_schema(plan.columns)))
+    return classic_frame(
+        spark, MetadataLoad(plan, load.options, spark_schema(plan.columns)), by_source
+    )
 
 
 @dataclass(frozen=True, slots=True)

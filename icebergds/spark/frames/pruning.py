@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from pyspark.sql import Column, DataFrame, SparkSession
 
 from icebergds.commit.operations import TableState
 from icebergds.errors import InvalidOptionError
 from icebergds.expr.names import in_backticks
+from icebergds.expr.nodes import TRUE
 from icebergds.operations.read.options import ReadOptions
 from icebergds.operations.read.snapshot_read import chosen_columns
 from icebergds.spark.frames.table_load import TableLoad, load_of_state
@@ -15,15 +18,21 @@ from icebergds.spark.session import is_connect
 from icebergds.spec.schema import Schema
 
 
-def pruning_frame(spark: SparkSession, load: TableLoad) -> DataFrame:
-    """All rows of a load."""
+def pruning_frame(
+    spark: SparkSession, load: TableLoad, by_source: Callable[[], DataFrame]
+) -> DataFrame:
+    """All rows of a load.
+
+    Args:
+        by_source: makes the same DataFrame by Spark's public methods alone.
+    """
     if is_connect(spark):
         from icebergds.spark.frames.connect_frame import connect_frame
 
         return connect_frame(spark, load)
     from icebergds.spark.frames.classic_frame import classic_frame
 
-    return classic_frame(spark, load)
+    return classic_frame(spark, load, by_source)
 
 
 def filtered_frame(
@@ -57,7 +66,13 @@ def filtered_frame(
         wanted = {*shown, *named}
         return Schema(tuple(field for field in fields.values() if field.name in wanted))
 
-    frame = pruning_frame(spark, load_of_state(spark, state, options, needed))
+    load = load_of_state(spark, state, options, needed)
+    frame = pruning_frame(spark, load, lambda: _planned(spark, load))
     check_condition(frame, condition, f"table {state.name}: filter")
     rows = frame.where(condition)
     return rows if options.columns is None else rows.select(*(in_backticks((n,)) for n in shown))
+
+
+def _planned(spark: SparkSession, load: TableLoad) -> DataFrame:
+    rows, _ = load.planned(spark, TRUE).rows(spark)
+    return rows.toDF(*load.schema.names)

@@ -19,6 +19,7 @@ from icebergds.operations.read.options import METADATA_TABLE
 from icebergds.spark.frames.metadata_load import load_metadata_table
 from icebergds.spark.frames.pruning import pruning_frame
 from icebergds.spark.frames.table_load import open_load
+from icebergds.spark.jvm import Private, with_private
 from icebergds.spark.planned_load import PLANNED_SCAN
 from icebergds.spark.session import acting_in, in_zone_of, is_connect
 from icebergds.spark.sources import need_source
@@ -107,11 +108,11 @@ class _Verbs:
         if schema is not None:
             self.schema(schema)
         self.options(**options)
-        given = _given(self)
-        if _is_left_to_spark({**given, **_named_path(path)}):
+        asked = _asked(self)
+        if asked is None or _is_left_to_spark({**asked[0], **_named_path(path)}):
             return self._load_by_spark(path)  # type: ignore[no-any-return]
         try:
-            return _loaded(self, path, given, _user_schema(self))
+            return _loaded(self, path, *asked)
         except IcebergError as error:
             found = _loaded_by_server(self, path, error)
             if found is None:
@@ -124,9 +125,14 @@ class _Verbs:
         Raises:
             NoSuchTableError: the name begins with no catalog that is known.
         """
+        asked = _asked(self)
+        options, schema = asked or ({}, None)
         with acting_in(_session(self)):
-            given = named_table(_given(self), tableName)
-        return _loaded(self, given["path"], given, _user_schema(self))
+            given = named_table(options, tableName)
+        if asked is None:
+            # The reader has its other options.
+            return self.options(**given)._load_by_spark(None)  # type: ignore[no-any-return]
+        return _loaded(self, given["path"], given, schema)
 
 
 def _is_left_to_spark(given: Mapping[str, str]) -> bool:
@@ -153,7 +159,7 @@ def _loaded(
         if metadata_table is not None:
             return metadata_table
         load = open_load(spark, named, schema)
-    return pruning_frame(spark, load)
+    return pruning_frame(spark, load, lambda: reader._load_by_spark(path))
 
 
 def _loaded_by_server(reader: Any, path: Any, error: IcebergError) -> DataFrame | None:
@@ -187,6 +193,13 @@ def _named_path(path: Any) -> dict[str, str]:
 def _session(reader: Any) -> SparkSession:
     session: SparkSession = reader._client if hasattr(reader, "_client") else reader._spark
     return session
+
+
+def _asked(reader: Any) -> tuple[dict[str, str], StructType | None] | None:
+    """The options and the schema that a reader has; None if it keeps them to itself."""
+    return with_private(
+        Private.READERS, lambda: (_given(reader), _user_schema(reader)), lambda: None
+    )
 
 
 def _given(reader: Any) -> dict[str, str]:

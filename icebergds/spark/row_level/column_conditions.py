@@ -17,6 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 from icebergds.expr.nodes import TRUE, Expr
 from icebergds.expr.rounding import compares_exactly
 from icebergds.spark.errors import unlogged
+from icebergds.spark.jvm import Private, with_private
 from icebergds.spark.session import is_connect, session_setting
 from icebergds.spark.types import spark_schema
 from icebergds.spec.schema import Schema
@@ -69,7 +70,11 @@ def column_filter(
         if is_connect(spark):
             exact, at_least = _of_connect(spark, condition, schema, alias)
         else:
-            exact, at_least = _of_classic(filtered, rows, schema)
+            exact, at_least = with_private(
+                Private.CONDITIONS,
+                lambda: _of_classic(filtered, rows, schema),
+                lambda: (None, TRUE),
+            )
     except (PySparkException, Py4JError):
         # The statement says what does not fit.
         return ColumnFilter()
@@ -104,10 +109,9 @@ def join_filter(
         names = Names(*aliases)
         found = converted_exactly(condition._expr, schema, session_setting(spark), names)
         return JoinFilter(found[1], tuple(equal_names(condition._expr, names)))
-    try:
-        return _of_classic_join(joined, schema, aliases)
-    except Py4JError:
-        return JoinFilter()
+    return with_private(
+        Private.CONDITIONS, lambda: _of_classic_join(joined, schema, aliases), JoinFilter
+    )
 
 
 def _is_of(spark: SparkSession, condition: Any) -> bool:

@@ -11,7 +11,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, functions as f
 
 from icebergds.expr.names import in_backticks, split_name
-from icebergds.spark.jvm import is_broadcast, with_new_attributes
+from icebergds.spark.jvm import Private, is_broadcast, with_new_attributes, with_private
 from icebergds.spark.row_level.match_filter import Sides, equal_columns
 from icebergds.spark.row_level.rows import StatementRows
 from icebergds.spark.session import is_connect
@@ -38,7 +38,8 @@ def only_matching(sides: Sides, on: object, rows: StatementRows) -> tuple[DataFr
     if is_connect(spark) or count < _LEAST_ROWS or not pairs:
         return rows.frame, sides.source
     wanted = list(dict.fromkeys(in_backticks(split_name(pair.of_source)[:1]) for pair in pairs))
-    if not is_broadcast(spark, sides.source.select(*wanted)):
+    keys = sides.source.select(*wanted)
+    if not with_private(Private.MERGES, lambda: is_broadcast(spark, keys), lambda: False):
         return rows.frame, sides.source
     try:
         source = sides.source.localCheckpoint()
@@ -51,5 +52,8 @@ def only_matching(sides: Sides, on: object, rows: StatementRows) -> tuple[DataFr
         of_source = in_backticks((sides.source_alias, *split_name(pair.of_source)))
         are_equal = are_equal & (f.col(of_target) == f.col(of_source))
     # Clauses may use columns of the source, which must be in the plan once.
-    keys = with_new_attributes(spark, source).select(*wanted).alias(sides.source_alias)
+    fresh = with_private(Private.MERGES, lambda: with_new_attributes(spark, source), lambda: None)
+    if fresh is None:
+        return rows.frame, source
+    keys = fresh.select(*wanted).alias(sides.source_alias)
     return rows.frame.alias(sides.target_alias).join(keys, are_equal, "left_semi"), source
