@@ -16,8 +16,7 @@ if TYPE_CHECKING:
     from icebergds.api.load import load_table
     from icebergds.api.manage_snapshots import ManageSnapshots
     from icebergds.api.scan import TableScan
-    from icebergds.api.table import Table
-    from icebergds.api.transaction import Transaction
+    from icebergds.api.table import Table, Transaction
     from icebergds.api.update_layout import UpdateSortOrder, UpdateSpec
     from icebergds.api.update_schema import UpdateSchema
     from icebergds.api.update_statistics import UpdateStatistics
@@ -146,8 +145,7 @@ _NAMES = {
     "icebergds.api.load": ("load_table",),
     "icebergds.api.manage_snapshots": ("ManageSnapshots",),
     "icebergds.api.scan": ("TableScan",),
-    "icebergds.api.table": ("Table",),
-    "icebergds.api.transaction": ("Transaction",),
+    "icebergds.api.table": ("Table", "Transaction"),
     "icebergds.api.update_layout": ("UpdateSortOrder", "UpdateSpec"),
     "icebergds.api.update_schema": ("UpdateSchema",),
     "icebergds.api.update_statistics": ("UpdateStatistics",),

@@ -25,7 +25,7 @@ from icebergds.spec.types import IcebergType, NestedField
 if TYPE_CHECKING:
     from pyspark.sql.types import DataType
 
-    from icebergds.api.table import Table
+    from icebergds.api.table_base import TableBase
 
 ColumnPath: TypeAlias = str | Sequence[str]
 """A column's name, with dots for what is inside (`address.city`), or the names one by one."""
@@ -51,7 +51,7 @@ class UpdateSchema:
     `points.x` is short.
     """
 
-    _table: Table
+    _table: TableBase
     _draft: SchemaDraft
     _edits: list[SchemaEdit] = field(default_factory=list)
 
@@ -60,7 +60,7 @@ class UpdateSchema:
 
     @classmethod
     def of(
-        cls, table: Table, allow_incompatible_changes: bool, case_sensitive: bool
+        cls, table: TableBase, allow_incompatible_changes: bool, case_sensitive: bool
     ) -> UpdateSchema:
         """An update of the table as this object knows it."""
         draft = schema_draft(

@@ -22,7 +22,7 @@ from icebergds.spec.updates.table_updates import (
 )
 
 if TYPE_CHECKING:
-    from icebergds.api.table import Table
+    from icebergds.api.table_base import TableBase
 
 _File = TypeVar("_File")
 
@@ -40,7 +40,7 @@ class UpdateStatistics:
     written; those that are removed or replaced stay until `remove_orphan_files`.
     """
 
-    _table: Table
+    _table: TableBase
     _updates: list[StatisticsUpdate] = field(default_factory=list)
 
     def __repr__(self) -> str:
