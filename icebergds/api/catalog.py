@@ -9,9 +9,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from icebergds.api.catalog_base import (
+    Name,
+    check_metadata_file,
+    namespace_argument,
+    without_catalog,
+)
 from icebergds.api.catalog_transaction import CatalogTransaction
 from icebergds.api.catalog_views import CatalogViews
-from icebergds.api.names import Name, check_metadata_file, namespace_argument, without_catalog
 from icebergds.api.table import Table
 from icebergds.api.table_definition import Columns, Partitioning, Sorting, read_definition
 from icebergds.catalog import loading

@@ -2,16 +2,31 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from typing import TypeAlias
 
-from icebergds.api.names import Name, identifier_argument, namespace_argument, without_catalog
 from icebergds.catalog import base
+from icebergds.catalog.address import identifier_of
 from icebergds.catalog.base import Identifier, ServedCatalog
-from icebergds.errors import AlreadyExistsError, NoSuchNamespaceError
-from icebergds.operations.options.arguments import mapping_argument, set_argument
+from icebergds.catalog.metadata_files import is_metadata_file
+from icebergds.errors import (
+    AlreadyExistsError,
+    IcebergError,
+    InvalidOptionError,
+    NoSuchNamespaceError,
+)
+from icebergds.io.fileio import FileIO
+from icebergds.operations.options.arguments import mapping_argument, set_argument, text_argument
 from icebergds.spec.updates.new_table import NO_PROPERTIES
+
+Name: TypeAlias = str | Identifier
+"""Names a table, view or namespace: `db.events`, or a tuple; a part with a dot is in backticks.
+
+A table's name may begin with that of its catalog (`lake.db.events`), unless the catalog has a
+namespace of that name.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +79,7 @@ class CatalogBase:
         self, namespace: Name, properties: Mapping[str, str] = NO_PROPERTIES
     ) -> None:
         """Creates a namespace if it does not exist; an existing one keeps its properties."""
-        with contextlib.suppress(AlreadyExistsError):
+        with suppress(AlreadyExistsError):
             self.create_namespace(namespace, properties)
 
     def drop_namespace(self, namespace: Name) -> None:
@@ -135,3 +150,49 @@ class CatalogBase:
 
     def _named(self, identifier: Identifier) -> str:
         return ".".join((self.name, *identifier))
+
+
+def identifier_argument(name: Name) -> Identifier:
+    """The parts of a name. Raises InvalidOptionError if it is not one."""
+    if isinstance(name, str):
+        return identifier_of(name)
+    if not isinstance(name, Sequence) or not all(isinstance(part, str) for part in name):
+        raise InvalidOptionError(
+            f"name {name!r} is of type {type(name).__name__}; expected a name such as "
+            "'db.events' or ('db', 'events')"
+        )
+    for part in name:
+        text_argument("a part of a name", part)
+    return tuple(name)
+
+
+def namespace_argument(name: Name) -> Identifier:
+    """The parts of a namespace's name, none for an empty one. Raises InvalidOptionError."""
+    return identifier_argument(name) if name else ()
+
+
+@contextmanager
+def without_catalog(catalog: str, namespace: Identifier) -> Iterator[None]:
+    """Says of a namespace that does not exist in the block that it was named with its catalog."""
+    try:
+        yield
+    except NoSuchNamespaceError as error:
+        if len(namespace) < 2 or namespace[0] != catalog:
+            raise
+        raise NoSuchNamespaceError(
+            f"{error}; namespaces are named without their catalog: {'.'.join(namespace[1:])!r}"
+        ) from None
+
+
+def check_metadata_file(io: FileIO, location: str) -> None:
+    """Raises InvalidOptionError if the location of a metadata file is that of a directory."""
+    try:
+        is_directory = not is_metadata_file(location) and io.is_directory(location)
+    except IcebergError:
+        is_directory = False
+    if is_directory:
+        raise InvalidOptionError(
+            f"metadata_location = {location!r} is a directory; expected a metadata file in it, "
+            "such as <directory>/metadata/<version>.metadata.json; load_table('<directory>')"
+            ".metadata_location is the newest"
+        )

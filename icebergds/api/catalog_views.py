@@ -6,8 +6,7 @@ import logging
 import uuid
 from collections.abc import Mapping, Sequence
 
-from icebergds.api.catalog_base import CatalogBase
-from icebergds.api.names import Name, namespace_argument
+from icebergds.api.catalog_base import CatalogBase, Name, namespace_argument
 from icebergds.api.table_definition import Columns, schema_argument
 from icebergds.api.view import SUMMARY, View, queries_argument
 from icebergds.catalog.base import Identifier

@@ -6,8 +6,7 @@ import os
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from icebergds.api.job_descriptions import jobs_described
-from icebergds.api.maintenance import task_runner, zone_of
+from icebergds.api.jobs import jobs_described, task_runner, zone_of
 from icebergds.api.table_base import TableBase
 from icebergds.errors import InvalidOptionError
 from icebergds.operations.imports.add_files import AddedFiles, AddFilesRequest, add_files

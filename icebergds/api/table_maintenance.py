@@ -6,10 +6,8 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from icebergds.api.job_descriptions import jobs_described
-from icebergds.api.maintenance import filter_argument, task_runner, zone_of
-from icebergds.api.rewrite import rewrite_files
-from icebergds.api.rewrite_strategy import rewriter_of
+from icebergds.api.jobs import filter_argument, jobs_described, task_runner, zone_of
+from icebergds.api.rewrite import rewrite_files, rewriter_of
 from icebergds.api.table_base import TableBase
 from icebergds.commit.retention import ExpiryRequest
 from icebergds.expr.nodes import Expr

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from icebergds.api.job_descriptions import jobs_described
-from icebergds.api.maintenance import sql_argument, task_runner, zone_of
+from icebergds.api.jobs import jobs_described, sql_argument, task_runner, zone_of
 from icebergds.api.scan import TableScan, listed_names
 from icebergds.api.table_base import TableBase
 from icebergds.errors import InvalidFilterError, InvalidOptionError

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias, Union
 
 import pyarrow as pa
 
-from icebergds.api.default_values import default_value
 from icebergds.api.display import update_text
-from icebergds.api.table_definition import Columns, schema_argument, type_argument
+from icebergds.api.table_definition import Columns, default_value, schema_argument, type_argument
 from icebergds.errors import InvalidDataError, InvalidOptionError
 from icebergds.operations.evolution.schema import SchemaEdit, schema_draft, update_schema
 from icebergds.operations.options.arguments import flag_argument, text_argument
