@@ -6,16 +6,9 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from icebergds.display import (
-    WIDTH,
-    counted,
-    html_table,
-    joined,
-    printable,
-    size_text,
-    time_text,
-)
+from icebergds.display import WIDTH, counted, html_table, joined, printable, size_text, time_text
 from icebergds.expr.nodes import FALSE
+from icebergds.operations.read.chosen_files import deletes_by_kind
 from icebergds.operations.read.options import ReadOptions
 from icebergds.operations.read.planned_scan import (
     PlannedScan,
@@ -23,7 +16,6 @@ from icebergds.operations.read.planned_scan import (
     native_rule_of,
     task_groups_of,
 )
-from icebergds.operations.read.scan_counts import deletes_by_kind
 from icebergds.operations.read.time_travel import TimeTravel
 from icebergds.scan.plan.counts import PlanCounts
 from icebergds.spec.manifest import DataFile
