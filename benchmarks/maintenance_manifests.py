@@ -19,7 +19,7 @@ from pathlib import Path
 
 from peak_memory import peak_megabytes
 
-from icebergds.api.load import load_table
+from icebergds.api.table import load_table
 from icebergds.catalog.filesystem.commits import create_at_location, location_operations
 from icebergds.commit.base import CommitBase
 from icebergds.commit.new_manifests import write_entries

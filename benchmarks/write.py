@@ -24,7 +24,7 @@ from pathlib import Path
 
 from pyspark.sql import Column, DataFrame, SparkSession, functions as f
 
-from icebergds.api.load import load_table
+from icebergds.api.table import load_table
 from icebergds.spark.registration import register
 
 os.environ.setdefault("PYSPARK_PYTHON", sys.executable)

@@ -13,14 +13,12 @@ if TYPE_CHECKING:
     from icebergds.api.catalog_transaction import CatalogTransaction
     from icebergds.api.delete_files import delete_reachable_files
     from icebergds.api.import_tables import MigratedTable, SnapshotTable, migrate, snapshot
-    from icebergds.api.load import load_table
     from icebergds.api.manage_snapshots import ManageSnapshots
     from icebergds.api.scan import TableScan
-    from icebergds.api.table import Table
-    from icebergds.api.transaction import Transaction
+    from icebergds.api.table import Table, Transaction, load_table
+    from icebergds.api.table_statistics import UpdateStatistics
     from icebergds.api.update_layout import UpdateSortOrder, UpdateSpec
     from icebergds.api.update_schema import UpdateSchema
-    from icebergds.api.update_statistics import UpdateStatistics
     from icebergds.api.view import View
     from icebergds.catalog.rest.failures import RestError
     from icebergds.errors import (
@@ -143,14 +141,12 @@ _NAMES = {
         "migrate",
         "snapshot",
     ),
-    "icebergds.api.load": ("load_table",),
     "icebergds.api.manage_snapshots": ("ManageSnapshots",),
     "icebergds.api.scan": ("TableScan",),
-    "icebergds.api.table": ("Table",),
-    "icebergds.api.transaction": ("Transaction",),
+    "icebergds.api.table": ("Table", "Transaction", "load_table"),
     "icebergds.api.update_layout": ("UpdateSortOrder", "UpdateSpec"),
     "icebergds.api.update_schema": ("UpdateSchema",),
-    "icebergds.api.update_statistics": ("UpdateStatistics",),
+    "icebergds.api.table_statistics": ("UpdateStatistics",),
     "icebergds.api.view": ("View",),
     "icebergds.catalog.rest.failures": ("RestError",),
     "icebergds.errors": (

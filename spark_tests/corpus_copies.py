@@ -10,8 +10,7 @@ from typing import Any
 
 from corpus import corpus_dir
 
-from icebergds.api.load import load_table
-from icebergds.api.table import Table
+from icebergds.api.table import Table, load_table
 
 
 def copied_table(known: dict[str, Any], copy: Path) -> Table:

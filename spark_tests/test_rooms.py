@@ -9,6 +9,8 @@ from __future__ import annotations
 import ast
 import re
 import tomllib
+from collections.abc import Iterator
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -79,3 +81,76 @@ def test_no_text_names_a_room_above_its_own(room: str) -> None:
 )
 def test_a_room_is_named_however_it_is_written(source: str) -> None:
     assert rooms_named(source) == [(1, "spark")]
+
+
+# Imports inside of functions and for types alone that close a circle. None is added.
+_CLOSING = {
+    # Methods of its class, which they are bound to.
+    ("icebergds.catalog.sql.views", "icebergds.catalog.sql.catalog"),
+    # For the number of the version.
+    ("icebergds.statements.queries.functions", "icebergds"),
+}
+
+
+def imports_of(tree: ast.Module) -> Iterator[tuple[str, str, bool]]:
+    """What a module imports: modules, names of them, and whether it does so when it is imported."""
+    found: list[tuple[ast.AST, bool]] = [(tree, True)]
+    for node, runs in found:
+        if isinstance(node, ast.Import):
+            yield from ((alias.name, "", runs) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield from ((node.module or "", alias.name, runs) for alias in node.names)
+        elif isinstance(node, ast.FunctionDef) or _is_for_types(node):
+            runs = False
+        if not isinstance(node, ast.expr):
+            found += ((child, runs) for child in ast.iter_child_nodes(node))
+
+
+def _is_for_types(node: ast.AST) -> bool:
+    return isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+
+
+def import_graphs() -> tuple[dict[str, set[str]], dict[str, set[str]]]:
+    """Which modules each module imports when it is imported, and which at all."""
+    paths = {
+        ".".join(("icebergds", *path.relative_to(_ROOT).with_suffix("").parts)): path
+        for path in _ROOT.rglob("*.py")
+    }
+    modules = {name.removesuffix(".__init__"): path for name, path in paths.items()}
+    at_once: dict[str, set[str]] = {name: set() for name in modules}
+    at_all: dict[str, set[str]] = {name: set() for name in modules}
+    for name, path in modules.items():
+        for module, member, runs in imports_of(ast.parse(path.read_text())):
+            imported = f"{module}.{member}" if f"{module}.{member}" in modules else module
+            if imported in modules and imported != name:
+                at_all[name].add(imported)
+                at_once[name] |= {imported} if runs else set()
+    return at_once, at_all
+
+
+def circle_in(graph: dict[str, set[str]]) -> list[str]:
+    """The modules of a circle of imports; none if there is no circle."""
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        circle: list[str] = error.args[1]
+        return circle
+    return []
+
+
+def test_no_modules_import_each_other_in_a_circle() -> None:
+    at_once, at_all = import_graphs()
+    assert circle_in(at_once) == []
+    for module, imported in _CLOSING:
+        assert imported in at_all.get(module, ()), "it is no longer needed in the list"
+        at_all[module].remove(imported)
+    assert circle_in(at_all) == []
+    for module, imported in _CLOSING:
+        # If an import closes no circle, it need not be in the list.
+        assert circle_in({**at_all, module: at_all[module] | {imported}}) != []
+
+
+def test_imports_are_found_wherever_they_are() -> None:
+    source = "import a\nif TYPE_CHECKING:\n    from b import B\ndef f():\n    from c import d"
+    found = list(imports_of(ast.parse(source)))
+    assert found == [("a", "", True), ("b", "B", False), ("c", "d", False)]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NoReturn, Self
 
-from icebergds.api.names import Name
-from icebergds.api.staged_table import StagedTable
+from icebergds.api.catalog_base import Name
+from icebergds.api.table import StagedTable
 from icebergds.catalog import base
 from icebergds.catalog.base import Identifier, TransactionCatalog
 from icebergds.catalog.loaded_table import LoadedTable

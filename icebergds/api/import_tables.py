@@ -8,8 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from icebergds.api.job_descriptions import describing_jobs
-from icebergds.api.maintenance import task_runner, zone_of
+from icebergds.api.jobs import describing_jobs, task_runner, zone_of
 from icebergds.catalog.address import TableAddress, identifier_of
 from icebergds.catalog.naming import named_catalog
 from icebergds.display import html_result

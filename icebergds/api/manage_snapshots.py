@@ -26,7 +26,7 @@ from icebergds.spec.updates.table_updates import SetSnapshotRef
 from icebergds.spec.values.dates import now_ms
 
 if TYPE_CHECKING:
-    from icebergds.api.table import Table
+    from icebergds.api.table_base import TableBase
 
 _Pick: TypeAlias = Callable[[LoadedTable], TableState]
 
@@ -45,7 +45,7 @@ class ManageSnapshots:
     the table as it is then. `cherry_pick` and `publish_changes` are made at the commit.
     """
 
-    _table: Table
+    _table: TableBase
     _draft: TableMetadata
     _steps: list[list[RefEdit] | _Pick] = field(default_factory=list)
 
@@ -54,7 +54,7 @@ class ManageSnapshots:
         return update_text("ManageSnapshots", self._table.name, waiting)
 
     @classmethod
-    def of(cls, table: Table) -> ManageSnapshots:
+    def of(cls, table: TableBase) -> ManageSnapshots:
         """Changes of the table as it is now."""
         return cls(table, table.refresh().metadata)
 

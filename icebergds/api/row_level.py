@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from icebergds.api.job_descriptions import describing_jobs
+from icebergds.api.jobs import describing_jobs, zone_of
 from icebergds.api.scan import TableScan
 from icebergds.catalog.loaded_table import LoadedTable
 from icebergds.commit.operations import TableState
@@ -82,7 +82,7 @@ def delete_rows(
     """Implements `Table.delete`."""
     refuse_options_of_writes(options, "delete")
     refuse_ignored_audit(_session_setting(spark), table, options)
-    options = options.in_zone(_session_zone(spark))
+    options = options.in_zone(zone_of(spark))
     row_filter = _plannable(table, condition, options, spark, alias)
     kept = table.keeping_reads()
     if row_filter is not None and is_metadata_delete(kept, row_filter, options):
@@ -243,12 +243,3 @@ def _session_setting(spark: SparkSession | None) -> Setting:
     from icebergds.spark.session import session_setting
 
     return session_setting(spark)
-
-
-def _session_zone(spark: SparkSession | None) -> str | None:
-    """The time zone of the Spark session, or None without a session."""
-    if spark is None and "pyspark" not in sys.modules:
-        return None
-    from icebergds.spark.session import session_zone
-
-    return session_zone(spark)

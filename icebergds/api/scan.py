@@ -9,17 +9,12 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from icebergds.api.display import scan_html, scan_text
-from icebergds.api.job_descriptions import describing_jobs
+from icebergds.api.jobs import describing_jobs
 from icebergds.commit.operations import TableState
 from icebergds.errors import InvalidFilterError, InvalidOptionError
 from icebergds.formats.arrow.types import schema_to_arrow
-from icebergds.operations.read.file_tasks import FileScanTask, file_tasks
-from icebergds.operations.read.options import (
-    ReadOptions,
-    parse_read_options,
-    refuse_stream_options,
-)
-from icebergds.operations.read.planned_scan import plan_scan
+from icebergds.operations.read.options import ReadOptions, parse_read_options, refuse_stream_options
+from icebergds.operations.read.planned_scan import FileScanTask, file_tasks, plan_scan
 from icebergds.operations.read.row_count import count_rows, read_count
 from icebergds.operations.read.scan_options import refuse_address_options, scan_options
 from icebergds.operations.read.scan_summary import ScanSummary, summarize

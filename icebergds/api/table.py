@@ -1,543 +1,207 @@
-"""Reads and changes one table (`Table`)."""
+"""Loads a table (`load_table`), and changes it at once (`Table`) or together (`Transaction`)."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+import logging
+import os
+from collections.abc import Mapping
+from typing import Any, NoReturn, Self
 
-from icebergds.api import (
-    table_evolution,
-    table_history,
-    table_imports,
-    table_maintenance,
-    table_reads,
-    table_statistics,
-)
-from icebergds.api.display import table_html, table_text
-from icebergds.api.inspect import InspectTable
-from icebergds.api.job_descriptions import jobs_described
-from icebergds.api.row_level import (
-    Changed,
-    begin_merge,
-    change_by_key,
-    delete_rows,
-    overwrite_rows,
-    update_rows,
-    write_rows,
-)
-from icebergds.api.scan import listed_names
+from icebergds.api.table_evolution import TableEvolution
+from icebergds.api.table_imports import TableImports
+from icebergds.api.table_maintenance import TableMaintenance
+from icebergds.api.table_reads import TableReads
+from icebergds.api.table_statistics import TableStatistics
+from icebergds.api.table_writes import TableWrites
 from icebergds.catalog.address import TableAddress
-from icebergds.catalog.loaded_table import LoadedTable, load_for_write
-from icebergds.commit.operations import TableOperations, TableState
+from icebergds.catalog.loaded_table import LoadedTable
+from icebergds.catalog.naming import known_catalogs, named_catalog, table_name_parts
 from icebergds.commit.staging import StagedOperations
-from icebergds.errors import ValidationError
-from icebergds.io.fileio import FileIO
-from icebergds.operations.options.arguments import (
-    names_argument,
-)
-from icebergds.operations.options.rows import Rows
+from icebergds.commit.transaction import commit_staged
+from icebergds.display import counted
+from icebergds.errors import InvalidOptionError, NoSuchTableError
+from icebergds.io.storage_options import storage_properties_of
+from icebergds.operations.options.arguments import mapping_argument, path_argument, text_argument
 from icebergds.operations.outcomes import nothing_committed
-from icebergds.operations.write.options import WriteOptions
-from icebergds.operations.write.row_change_options import WriteOperation
-from icebergds.operations.write.row_counts import RowCounts, counts_of_write
-from icebergds.spec.metadata import TableMetadata
-from icebergds.spec.partition import PartitionSpec
-from icebergds.spec.schema import Schema
-from icebergds.spec.snapshot import Snapshot, SnapshotRef, Snapshots
-from icebergds.spec.sort import SortOrder
 
-if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame, SparkSession
-
-    from icebergds.api.transaction import Transaction
-    from icebergds.spark.row_level.conditions import Value
-    from icebergds.spark.row_level.merge import MergeBuilder
+_LOG = logging.getLogger(__name__)
 
 
-@dataclass(slots=True)
-class Table:
+def load_table(
+    path: str | os.PathLike[str],
+    *,
+    catalog: str | None = None,
+    properties: Mapping[str, str] | None = None,
+    location_map: Mapping[str, str] | None = None,
+) -> Table:
+    """Loads a table by its location, a metadata file, or its name.
+
+    Args:
+        path: a location; a metadata file; the table's name with that of a configured catalog first,
+            such as `lake.db.events` (`Table.name`), or without it in the default catalog; or with
+            `catalog`, an identifier such as `db.events`. Write `./lake.db.events` for a directory
+            of this name.
+        catalog: the name of a catalog; `path` is then an identifier in it.
+        properties: of the catalog (`type`, `warehouse`) and the storage (`s3.endpoint`).
+        location_map: maps prefixes of locations to their replacements.
+
+    Raises:
+        InvalidOptionError: an unknown property, or an argument of the wrong type.
+        NoSuchTableError: the table does not exist.
+
+    >>> load_table("lake.db.events")  # doctest: +SKIP
+    >>> load_table("db.events", catalog="lake", properties={"warehouse": "s3://bucket/warehouse"})
+    ... # doctest: +SKIP
+    """
+    path = path_argument("path", path)
+    catalog = text_argument("catalog", catalog)
+    names = table_name_parts(path) if catalog is None else ()
+    if names:
+        catalog, path = named_catalog(path)
+    given = {
+        key.removeprefix("catalog."): value
+        for key, value in mapping_argument("properties", properties).items()
+    }
+    storage = storage_properties_of(given)
+    rest = {key: value for key, value in given.items() if key not in storage}
+    locations = mapping_argument("location_map", location_map)
+    address = TableAddress(path, catalog, rest, storage, locations)
+    try:
+        state, operations = address.open()
+    except NoSuchTableError as error:
+        if catalog is None and names:
+            raise NoSuchTableError(
+                f"{error}; as a name, it begins with no configured catalog ({known_catalogs(path)})"
+            ) from None
+        raise
+    _LOG.info("table %s: loaded, at snapshot %s", state.name, state.metadata.current_snapshot_id)
+    return Table(address, state, operations)
+
+
+class Table(
+    TableReads, TableWrites, TableEvolution, TableImports, TableMaintenance, TableStatistics
+):
     """A table at one moment: when it was last loaded, refreshed or changed through this object.
 
     Reads see that state. Writes start from the table's current state and update this object.
     """
 
-    _address: TableAddress
-    _state: TableState
-    _operations: TableOperations | None = field(default=None, repr=False, compare=False)
-
-    @property
-    def name(self) -> str:
-        return self._state.name
-
-    def __repr__(self) -> str:
-        return table_text(self._state)
-
-    def _repr_html_(self) -> str:
-        return table_html(self._state)
-
-    @property
-    def metadata(self) -> TableMetadata:
-        return self._state.metadata
-
-    @property
-    def metadata_location(self) -> str:
-        return self._state.metadata_location
-
-    @property
-    def io(self) -> FileIO:
-        return self._state.io
-
-    def refresh(self) -> Table:
-        """Updates this object to the table's current state, and returns it."""
-        operations = self._operations
-        self._state = self._address.load() if operations is None else operations.refresh()
-        return self
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        # The operations may hold connections, which cannot be pickled.
-        return Table, (self._address, self._state)
-
-    def location(self) -> str:
-        """The table's base location, as in its metadata."""
-        return self.metadata.location
-
-    def schema(self) -> Schema:
-        """The current schema."""
-        return self.metadata.schema()
-
-    def spec(self) -> PartitionSpec:
-        """The current partition spec, which new files are written with."""
-        return self.metadata.spec()
-
-    def sort_order(self) -> SortOrder:
-        """The current sort order, which new files should be sorted by."""
-        return self.metadata.sort_order()
-
-    @property
-    def properties(self) -> Mapping[str, str]:
-        """The table's properties."""
-        return self.metadata.properties
-
-    @property
-    def inspect(self) -> InspectTable:
-        """What the table's metadata holds, as tables: snapshots, files, partitions and others."""
-        return InspectTable(self._state, isinstance(self._operations, StagedOperations))
-
-    def current_snapshot(self) -> Snapshot | None:
-        """The current snapshot of the main branch; None if the table has no snapshot yet."""
-        return self.metadata.current_snapshot()
-
-    def snapshots(self) -> Snapshots:
-        """All snapshots that have not been expired."""
-        return Snapshots(self.metadata.snapshots)
-
-    snapshot_by_id = table_history.snapshot_by_id
-    snapshot_by_name = table_history.snapshot_by_name
-    history = table_history.history
-    schemas = table_history.schemas
-    specs = table_history.specs
-    sort_orders = table_history.sort_orders
-
-    def refs(self) -> Mapping[str, SnapshotRef]:
-        """The branches and tags, by name."""
-        return self.metadata.refs
-
-    @jobs_described
-    def append(
-        self,
-        df: Rows | DataFrame,
-        *,
-        branch: str | None = None,
-        snapshot_properties: Mapping[str, str] | None = None,
-        options: Mapping[str, str] | None = None,
-    ) -> RowCounts:
-        """Appends rows, in one commit.
-
-        A Spark DataFrame is first shuffled as the table property `write.distribution-mode` says,
-        and each task sorts its rows by the table's sort order.
-
-        Args:
-            df: a Spark DataFrame; or rows of pyarrow, pandas, polars or any other library with
-                Arrow streams (`__arrow_c_stream__`), which are written in this process.
-            branch: the branch to commit to; main by default.
-            snapshot_properties: entries to add to the snapshot summary.
-            options: further write options, such as `target-file-size-bytes`.
-
-        Returns:
-            The number of rows and the new snapshot.
-
-        Raises:
-            InvalidDataError: the rows do not fit the table's schema.
-            CommitConflictError: concurrent commits won every retry.
-            CommitStateUnknownError: it is not known whether the commit succeeded.
-            StorageError: the storage or the catalog's database failed; nothing was committed.
-        """
-        return self._write(df, False, self._options(options, snapshot_properties, branch=branch))
-
-    @jobs_described
-    def overwrite(
-        self,
-        df: Rows | DataFrame,
-        overwrite_filter: str | Column | None = None,
-        *,
-        branch: str | None = None,
-        snapshot_properties: Mapping[str, str] | None = None,
-        options: Mapping[str, str] | None = None,
-    ) -> RowCounts:
-        """Replaces all rows, or the rows that match a filter, in one commit.
-
-        Args:
-            overwrite_filter: the rows to replace, as Spark SQL or a Spark column. If it matches
-                only some rows of a file, Spark finds them and they are deleted as by `delete`.
-                This needs a Spark DataFrame; with other rows it is an error and nothing is
-                written.
-
-        Other arguments and errors are those of `append`.
-
-        Raises:
-            ValidationError: concurrent commits changed the replaced rows (option
-                `isolation-level`), or `df` is not a Spark DataFrame and the filter matches only
-                some rows of a file.
-        """
-        if overwrite_filter is None or isinstance(overwrite_filter, str):
-            named = {"branch": branch, "overwrite_filter": overwrite_filter}
-            return self._write(df, True, self._options(options, snapshot_properties, **named))
-        given = self._options(options, snapshot_properties, branch=branch)
-        with nothing_committed(self.name, merges_schema=given.merge_schema):
-            table = self._current()
-            committed = overwrite_rows(table, df, overwrite_filter, given)
-        self._state = table.state if committed is None else committed.state
-        return counts_of_write(committed)
-
-    @jobs_described
-    def dynamic_partition_overwrite(
-        self,
-        df: Rows | DataFrame,
-        *,
-        branch: str | None = None,
-        snapshot_properties: Mapping[str, str] | None = None,
-        options: Mapping[str, str] | None = None,
-    ) -> RowCounts:
-        """Replaces every partition that `df` has rows for, in one commit.
-
-        Arguments and errors are those of `overwrite`.
-        """
-        named = {"branch": branch, "overwrite_mode": "dynamic"}
-        return self._write(df, True, self._options(options, snapshot_properties, **named))
-
-    @jobs_described
-    def delete(
-        self,
-        condition: str | Column,
-        *,
-        alias: str | None = None,
-        branch: str | None = None,
-        snapshot_properties: Mapping[str, str] | None = None,
-        options: Mapping[str, str] | None = None,
-        spark: SparkSession | None = None,
-    ) -> RowCounts:
-        """Deletes the rows that match a condition, in one commit.
-
-        If metadata shows that all matching rows are in files that match entirely, those files are
-        removed without reading data. Otherwise Spark finds the rows, and the table property
-        `write.delete.mode` chooses how they are deleted: with delete files (`merge-on-read`) or by
-        rewriting their data files (`copy-on-write`, the default). If no row matches, nothing is
-        committed.
-
-        Args:
-            condition: Spark SQL or a Spark column; must be deterministic.
-            alias: a name of the table in the condition, as in `alias.id`.
-            branch: the branch to commit to; main by default.
-            snapshot_properties: entries to add to the snapshot summary.
-            options: further write options, such as `isolation-level`.
-            spark: the session that finds the rows; the active one by default.
-
-        Returns:
-            The number of deleted rows. If whole files were removed, rows of these files that
-            position or equality deletes had deleted before are counted too; if another commit
-            came in between, so are those that deletion vectors had deleted.
-
-        Raises:
-            InvalidFilterError: the condition does not fit the table, or is not deterministic.
-            InvalidOptionError: it is neither SQL nor a column, or there is no Spark session.
-            UnsupportedFeatureError: `merge-on-read` in format version 1.
-            ValidationError: concurrent commits changed the rows that were read
-                (`write.delete.isolation-level`).
-            CommitConflictError, CommitStateUnknownError: as for `append`.
-            PySparkException: the Spark job or the query failed for another reason.
-        """
-        given = self._options(options, snapshot_properties, branch=branch)
-        with nothing_committed(self.name):
-            return self._changed(delete_rows(self._current(), condition, given, spark, alias))
-
-    @jobs_described
-    def update(
-        self,
-        set: Mapping[str, Value],
-        where: str | Column | None = None,
-        *,
-        alias: str | None = None,
-        branch: str | None = None,
-        snapshot_properties: Mapping[str, str] | None = None,
-        options: Mapping[str, str] | None = None,
-        spark: SparkSession | None = None,
-    ) -> RowCounts:
-        """Updates columns of the rows that match a condition, in one commit.
-
-        The table property `write.update.mode` chooses how, as for `delete`. Updated rows keep
-        their `_row_id`.
-
-        Args:
-            set: new values by column name (dotted for struct fields), as Spark SQL, Spark columns,
-                or numbers, `bool`s, dates and `datetime`s; all are computed from the row before the
-                update. Text is SQL: `"'eu'"` is the text eu.
-            where: the rows to update, as Spark SQL or a Spark column; all rows by default.
-            alias: a name of the table in values and the condition, as in `alias.id`.
-
-        Other arguments and errors are those of `delete`.
-
-        Raises:
-            InvalidDataError: a column is unknown or set twice, or a value does not fit its type.
-
-        >>> table.update({"price": "price * 2"}, "region = 'eu'")  # doctest: +SKIP
-        """
-        given = self._options(options, snapshot_properties, branch=branch)
-        with nothing_committed(self.name):
-            changed = update_rows(self._current(), set, where, given, spark, alias)
-            return self._changed(changed)
-
-    def merge(
-        self,
-        source: DataFrame,
-        on: str | Column | Sequence[str],
-        *,
-        source_alias: str = "source",
-        target_alias: str = "target",
-        branch: str | None = None,
-        snapshot_properties: Mapping[str, str] | None = None,
-        options: Mapping[str, str] | None = None,
-    ) -> MergeBuilder:
-        """Starts a merge of a source DataFrame into this table; `execute()` runs it.
-
-        The table property `write.merge.mode` chooses how, as for `delete`. Updated rows keep
-        their `_row_id`. It is an error if two source rows change the same row of the table.
-
-        Args:
-            source: the source rows.
-            on: the match condition, as Spark SQL or a Spark column that names columns by the
-                aliases; or the name or names of columns that must be equal on both sides.
-            source_alias, target_alias: names of the two sides in conditions and values.
-
-        Other arguments and errors are those of `delete`.
-
-        >>> (  # doctest: +SKIP
-        ...     table.merge(updates, "target.id = source.id")
-        ...     .when_matched_delete("source.gone")
-        ...     .when_matched_update({"name": "source.name"})
-        ...     .when_not_matched_insert_all("not source.gone")
-        ...     .execute()
-        ... )
-        """
-        given = self._options(options, snapshot_properties, branch=branch)
-        aliases = (source_alias, target_alias)
-        return begin_merge(self._current, self._changed, source, on, aliases, given)
-
-    @jobs_described
-    def upsert(
-        self,
-        df: Rows | DataFrame,
-        keys: Sequence[str] | str | None = None,
-        *,
-        order_by: str | None = None,
-        branch: str | None = None,
-        snapshot_properties: Mapping[str, str] | None = None,
-        options: Mapping[str, str] | None = None,
-    ) -> RowCounts:
-        """Inserts rows and replaces existing rows with the same key, in one commit.
-
-        The table is not read: equality deletes remove the existing rows, and later reads apply
-        them.
-
-        Args:
-            df: the rows, as for `append`.
-            keys: the key columns; the table's identifier fields by default.
-            order_by: if several rows of `df` have the same key, the one with the greatest value
-                in this column wins; without `order_by`, such rows are an error.
-            branch: the branch to commit to; main by default.
-            snapshot_properties: entries to add to the snapshot summary.
-            options: further write options.
-
-        Returns:
-            The number of rows `upserted`.
-
-        Raises:
-            InvalidOptionError: there are no key columns, or their types cannot be compared.
-            InvalidDataError: the rows do not fit the table's schema, or two have the same key.
-            UnsupportedFeatureError: the table has format version 1 (see `upgrade`).
-            CommitConflictError, CommitStateUnknownError: as for `append`.
-            PySparkException: the Spark job or the query failed for another reason.
-        """
-        return self._change_by_key(
-            WriteOperation.UPSERT,
-            df,
-            keys,
-            options,
-            snapshot_properties,
-            branch=branch,
-            upsert_order_by=order_by,
-        )
-
-    @jobs_described
-    def delta(
-        self,
-        df: Rows | DataFrame,
-        row_kind_column: str,
-        keys: Sequence[str] | str | None = None,
-        *,
-        order_by: str | None = None,
-        branch: str | None = None,
-        snapshot_properties: Mapping[str, str] | None = None,
-        options: Mapping[str, str] | None = None,
-    ) -> RowCounts:
-        """Applies a changelog, in one commit; the last row of each key wins.
-
-        An insert is assumed to have a new key: it does not replace rows that the table has.
-
-        Args:
-            row_kind_column: the column with the kind of each change: `+I`, `-U`, `+U` or `-D`, or
-                insert, update_before, update_after or delete. It is written only if the table
-                has a column of this name.
-            order_by: the column that orders the changes of a key; by default they are in the order
-                of `df`, which a single Spark task then writes.
-
-        Other arguments and errors are those of `upsert`.
-        """
-        return self._change_by_key(
-            WriteOperation.DELTA,
-            df,
-            keys,
-            options,
-            snapshot_properties,
-            branch=branch,
-            upsert_order_by=order_by,
-            row_kind_column=row_kind_column,
-        )
-
-    @jobs_described
-    def delete_keys(
-        self,
-        df: Rows | DataFrame,
-        keys: Sequence[str] | str | None = None,
-        *,
-        branch: str | None = None,
-        snapshot_properties: Mapping[str, str] | None = None,
-        options: Mapping[str, str] | None = None,
-    ) -> RowCounts:
-        """Deletes the rows whose keys are in `df`, in one commit, without reading the table.
-
-        Arguments and errors are those of `upsert`.
-
-        Returns:
-            The number of keys `deleted`, whether or not the table had rows with these keys.
-        """
-        return self._change_by_key(
-            WriteOperation.DELETE, df, keys, options, snapshot_properties, branch=branch
-        )
-
-    update_schema = table_evolution.update_schema
-    update_spec = table_evolution.update_spec
-    update_sort_order = table_evolution.update_sort_order
-    replace_sort_order = table_evolution.replace_sort_order
-    manage_snapshots = table_evolution.manage_snapshots
-    set_properties = table_evolution.set_properties
-    remove_properties = table_evolution.remove_properties
-    update_location = table_evolution.update_location
-    upgrade = table_evolution.upgrade
+    __slots__ = ()
 
     def transaction(self) -> Transaction:
         """Begins several changes that are committed together: see `Transaction`."""
-        from icebergds.api.transaction import Transaction
-
         return Transaction(self)
 
-    add_files = table_imports.add_files
-    rewrite_table_path = table_imports.rewrite_table_path
 
-    health = table_maintenance.health
-    maintain = table_maintenance.maintain
-    rewrite_data_files = table_maintenance.rewrite_data_files
-    rewrite_position_delete_files = table_maintenance.rewrite_position_delete_files
-    convert_equality_deletes = table_maintenance.convert_equality_deletes
-    remove_dangling_deletes = table_maintenance.remove_dangling_deletes
-    rewrite_manifests = table_maintenance.rewrite_manifests
-    expire_snapshots = table_maintenance.expire_snapshots
-    remove_orphan_files = table_maintenance.remove_orphan_files
+class StagedTable(Table):
+    """A table on which changes are made one after the other; each sees those before it."""
 
-    statistics_files = table_statistics.statistics_files
-    partition_statistics_files = table_statistics.partition_statistics_files
-    update_statistics = table_statistics.update_statistics
-    compute_table_stats = table_statistics.compute_table_stats
-    compute_partition_stats = table_statistics.compute_partition_stats
+    __slots__ = ("_staged",)
 
-    scan = table_reads.scan
-    changes = table_reads.changes
-    appends = table_reads.appends
-    find_stored_rows = table_reads.find_stored_rows
+    def __init__(self, found: LoadedTable) -> None:
+        """Begins on a table as it was just loaded."""
+        staged = StagedOperations(found.operations, found.state)
+        super().__init__(found.address, found.state, staged)
+        self._staged: StagedOperations | None = staged
 
-    def _current(self) -> LoadedTable:
-        """Loads the table's current state.
+    def __reduce__(self) -> NoReturn:
+        raise InvalidOptionError(
+            f"table {self.name}: a transaction cannot be sent to other processes; use it where it "
+            "was begun"
+        )
+
+    def _current(self) -> Any:
+        if self._staged is None:
+            raise self._is_over()
+        return super()._current()
+
+    def _ended(self) -> StagedOperations:
+        """Ends the changes, and returns them."""
+        staged, self._staged = self._staged, None
+        if staged is None:
+            raise self._is_over()
+        return staged
+
+    def _is_over(self) -> InvalidOptionError:
+        return InvalidOptionError(
+            f"table {self.name}: this transaction has ended; begin another one"
+        )
+
+    def _refuse(self, *_: Any, **__: Any) -> NoReturn:
+        raise InvalidOptionError(
+            f"table {self.name}: maintenance and further transactions are not possible inside of a "
+            "transaction; commit it first"
+        )
+
+    transaction = _refuse
+    maintain = rewrite_data_files = rewrite_position_delete_files = _refuse
+    convert_equality_deletes = remove_dangling_deletes = rewrite_manifests = _refuse
+    expire_snapshots = remove_orphan_files = _refuse
+    compute_table_stats = compute_partition_stats = _refuse
+
+
+class Transaction(StagedTable):
+    """A table on which changes are made one after the other, and committed together.
+
+        with table.transaction() as tx:
+            tx.update_schema().add_column("country", "string").commit()
+            tx.append(df)
+            tx.delete("day < date'2020-01-01'")
+
+    Each change sees those before it, and so do reads of this object; nobody else sees any until all
+    are committed, at the end of the block or by `commit_transaction`. If the block raises, nothing
+    is committed, and files that were written are deleted. If another commit comes first, the
+    changes are made again on the table as it is then; but if rows were changed that depend on a
+    branch which somebody else has moved, ValidationError says so.
+
+    Maintenance is done outside of transactions.
+    """
+
+    __slots__ = ("_outer",)
+
+    def __init__(self, outer: Table) -> None:
+        """Begins a transaction on the table's current state."""
+        super().__init__(outer._current())
+        self._outer = outer
+
+    def commit_transaction(self) -> Table:
+        """Commits all changes, and returns the table, which then has them.
 
         Raises:
-            InvalidOptionError: the table was loaded from a metadata file, which cannot change; or
-                it was copied or moved, and its old location is not mapped to the new one.
-            ValidationError: the name now belongs to another table.
+            InvalidOptionError: the transaction has ended.
+            ValidationError: another commit changed what a change was computed from.
+            CommitConflictError: concurrent commits won every retry.
+            CommitStateUnknownError: it is not known whether the commit succeeded.
+            IcebergError: a change does not fit the table as another commit has left it.
         """
-        table = load_for_write(self._address, self._operations)
-        self._operations = table.operations
-        known, found = self.metadata.table_uuid, table.metadata.table_uuid
-        if known is not None and found != known:
-            raise ValidationError(
-                f"table {table.name} was dropped and re-created since it was loaded: its UUID is "
-                f"{found}, expected {known}; load it again"
+        staged = self._ended()
+        with nothing_committed(self.name):
+            self._outer._state = self._state = commit_staged(staged)
+        return self._outer
+
+    def abandon(self) -> None:
+        """Ends the transaction without a commit, and deletes the files of its changes."""
+        staged = self._ended()
+        self._state = staged.base
+        staged.abandon()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if self._staged is None:
+            return
+        if kind is None:
+            self.commit_transaction()
+        else:
+            self.abandon()
+
+    def __del__(self) -> None:
+        staged = getattr(self, "_staged", None)
+        if staged is not None and staged.steps:
+            _LOG.warning(
+                "table %s: a transaction was neither committed nor abandoned, and lost %s; use "
+                "`with table.transaction() as tx:`, or call its commit_transaction()",
+                staged.name,
+                counted(len(staged.steps), "change"),
             )
-        return replace(table, seen=self.metadata)
-
-    def _options(
-        self,
-        options: Mapping[str, str] | None,
-        snapshot_properties: Mapping[str, str] | None,
-        **arguments: str | None,
-    ) -> WriteOptions:
-        return WriteOptions.of(self._address, options, snapshot_properties, **arguments)
-
-    def _changed(self, changed: Changed) -> RowCounts:
-        self._state = changed.state
-        return changed.counts
-
-    def _write(self, rows: Rows | DataFrame, overwrite: bool, options: WriteOptions) -> RowCounts:
-        with nothing_committed(self.name, merges_schema=options.merge_schema):
-            table = self._current()
-            committed = write_rows(table, rows, options, overwrite=overwrite)
-        self._state = table.state if committed is None else committed.state
-        return counts_of_write(committed)
-
-    def _change_by_key(
-        self,
-        operation: WriteOperation,
-        rows: Rows | DataFrame,
-        keys: Sequence[str] | str | None,
-        options: Mapping[str, str] | None,
-        snapshot_properties: Mapping[str, str] | None,
-        **arguments: str | None,
-    ) -> RowCounts:
-        names = names_argument("keys", keys)
-        given = self._options(
-            options,
-            snapshot_properties,
-            write_operation=operation,
-            upsert_keys=names if names is None or isinstance(names, str) else listed_names(names),
-            **arguments,
-        )
-        with nothing_committed(self.name, merges_schema=given.merge_schema):
-            return self._changed(change_by_key(self._current(), rows, given))

@@ -32,7 +32,7 @@ from icebergds.spec.transforms import (
 )
 
 if TYPE_CHECKING:
-    from icebergds.api.table import Table
+    from icebergds.api.table_base import TableBase
 
 
 @dataclass(slots=True)
@@ -50,7 +50,7 @@ class UpdateSpec:
     then.
     """
 
-    _table: Table
+    _table: TableBase
     _draft: SpecDraft
     _edits: list[SpecEdit] = field(default_factory=list)
 
@@ -58,7 +58,7 @@ class UpdateSpec:
         return update_text("UpdateSpec", self._table.name, len(self._edits))
 
     @classmethod
-    def of(cls, table: Table) -> UpdateSpec:
+    def of(cls, table: TableBase) -> UpdateSpec:
         """An update of the table as this object knows it."""
         return cls(table, spec_draft(table.metadata))
 
@@ -149,7 +149,7 @@ class UpdateSortOrder:
     by `commit`.
     """
 
-    _table: Table
+    _table: TableBase
     _edits: list[SortEdit] = field(default_factory=list)
 
     def __repr__(self) -> str:

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias, Union
 
 import pyarrow as pa
 
-from icebergds.api.default_values import default_value
 from icebergds.api.display import update_text
-from icebergds.api.table_definition import Columns, schema_argument, type_argument
+from icebergds.api.table_definition import Columns, default_value, schema_argument, type_argument
 from icebergds.errors import InvalidDataError, InvalidOptionError
 from icebergds.operations.evolution.schema import SchemaEdit, schema_draft, update_schema
 from icebergds.operations.options.arguments import flag_argument, text_argument
@@ -25,7 +24,7 @@ from icebergds.spec.types import IcebergType, NestedField
 if TYPE_CHECKING:
     from pyspark.sql.types import DataType
 
-    from icebergds.api.table import Table
+    from icebergds.api.table_base import TableBase
 
 ColumnPath: TypeAlias = str | Sequence[str]
 """A column's name, with dots for what is inside (`address.city`), or the names one by one."""
@@ -51,7 +50,7 @@ class UpdateSchema:
     `points.x` is short.
     """
 
-    _table: Table
+    _table: TableBase
     _draft: SchemaDraft
     _edits: list[SchemaEdit] = field(default_factory=list)
 
@@ -60,7 +59,7 @@ class UpdateSchema:
 
     @classmethod
     def of(
-        cls, table: Table, allow_incompatible_changes: bool, case_sensitive: bool
+        cls, table: TableBase, allow_incompatible_changes: bool, case_sensitive: bool
     ) -> UpdateSchema:
         """An update of the table as this object knows it."""
         draft = schema_draft(

@@ -13,8 +13,7 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 
 from icebergds.api.catalog import load_catalog
-from icebergds.api.load import load_table
-from icebergds.api.table import Table
+from icebergds.api.table import Table, load_table
 from icebergds.catalog.address import TableAddress
 from icebergds.commit.snapshot_commit import Committed
 from icebergds.formats.data_file.file_schema import schema_from_arrow

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from icebergds.api.load import load_table
-from icebergds.api.table import Table
+from icebergds.api.table import Table, load_table
 from icebergds.formats.manifests.manifest import read_manifest
 from icebergds.formats.manifests.manifest_list import read_snapshot_manifests
 from icebergds.io.fileio import FileIO

@@ -16,7 +16,7 @@ _LIMIT = 400_000
 _PROGRAM = """
 import json, random, sys
 import pyarrow as pa
-from icebergds.api.load import load_table
+from icebergds.api.table import load_table
 from icebergds.errors import StorageError
 from icebergds.testing.api_tables import DAYS
 from icebergds.testing.rows import arrow_table

@@ -68,6 +68,16 @@ def test_types_are_exported_under_one_name_each() -> None:
     assert icebergds.LongType() == spec_types.LONG
 
 
+@pytest.mark.parametrize("name", icebergds.__all__)
+def test_methods_are_found_where_they_are_written(name: str) -> None:
+    exported = getattr(icebergds, name)
+    for member, method in inspect.getmembers(exported, inspect.isfunction):
+        if not member.startswith("_"):
+            owner = next(base for base in exported.__mro__ if member in vars(base))
+            assert method.__module__ == owner.__module__
+            assert method.__qualname__.startswith(f"{owner.__qualname__}.")
+
+
 def test_names_that_need_spark_are_imported_with_it() -> None:
     from icebergds import MergeBuilder, RowCounts, TableScan
 

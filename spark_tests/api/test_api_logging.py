@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from icebergds.api.catalog import Catalog, load_catalog
-from icebergds.api.load import load_table
+from icebergds.api.table import load_table
 from icebergds.errors import CommitConflictError, StorageError
 from icebergds.testing.api_tables import (
     TABLE,
@@ -63,7 +63,7 @@ def test_a_load_by_location(tmp_path: Path, logged: pytest.LogCaptureFixture) ->
     location = new_table(tmp_path).location()
     logged.clear()
     load_table(location)
-    _one(logged, "api.load", f"^table {location}: loaded, at snapshot None$")
+    _one(logged, "api.table", f"^table {location}: loaded, at snapshot None$")
 
 
 def test_a_plan_counts_manifests_files_and_deletes(

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from icebergds.api.load import load_table
+from icebergds.api.table import load_table
 from icebergds.catalog.filesystem.catalog import FileSystemCatalog
 from icebergds.catalog.metadata_files import find_newest_metadata, load_from_location
 from icebergds.errors import (

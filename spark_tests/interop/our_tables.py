@@ -11,8 +11,7 @@ import pyarrow as pa
 from oracles.arrow_schema import arrow_schema, numbered, struct
 from oracles.canon import canonical_rows
 
-from icebergds.api.load import load_table
-from icebergds.api.table import Table
+from icebergds.api.table import Table, load_table
 from icebergds.catalog.loaded_table import load_for_write
 from icebergds.catalog.loading import load_catalog
 from icebergds.commit.operations import TableOperations

@@ -17,8 +17,7 @@ from pyiceberg.table import StaticTable
 from strategies.maintenance_steps import maintain
 from strategies.random_tables import RandomTable
 
-from icebergds.api.load import load_table
-from icebergds.api.table import Table
+from icebergds.api.table import Table, load_table
 
 pytestmark = pytest.mark.interop
 

@@ -18,8 +18,7 @@ from our_tables import OUR_TABLES, OurTable, Writer
 from strategies.maintenance_steps import PROPERTIES, maintain
 from strategies.random_tables import RandomTable
 
-from icebergds.api.load import load_table
-from icebergds.api.table import Table
+from icebergds.api.table import Table, load_table
 from icebergds.spec.json.schema import schema_to_json
 
 pytestmark = pytest.mark.interop

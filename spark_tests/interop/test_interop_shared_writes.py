@@ -14,7 +14,7 @@ from oracles.comparison import difference
 from our_tables import OurTable, Writer
 from pyiceberg.catalog.sql import SqlCatalog
 
-from icebergds.api.load import load_table
+from icebergds.api.table import load_table
 from icebergds.catalog.filesystem.commits import create_at_location
 from icebergds.catalog.loading import load_catalog
 from icebergds.formats.manifests.manifest_list import read_snapshot_manifests

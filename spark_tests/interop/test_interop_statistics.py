@@ -14,8 +14,8 @@ from our_tables import OurTable, Writer
 
 from icebergds.api.table import Table
 from icebergds.formats.puffin import read_puffin_blob, read_puffin_footer
+from icebergds.operations.statistics.column_sketches import value_hashes
 from icebergds.operations.statistics.theta_sketch import AlphaSketch
-from icebergds.operations.statistics.value_hashes import value_hashes
 from icebergds.spec.statistics import PartitionStatisticsFile
 from icebergds.spec.types import BINARY
 

@@ -17,7 +17,7 @@ from icebergds.commit.retry import commit_change
 from icebergds.commit.snapshot_commit import Committed, commit_snapshot
 from icebergds.errors import ValidationError
 from icebergds.formats.manifests.manifest_list import read_snapshot_manifests
-from icebergds.operations.write import manifest_merging
+from icebergds.operations.write import jobs
 from icebergds.operations.write.jobs import commit_batch
 from icebergds.operations.write.options import parse_write_options
 from icebergds.spark.write_jobs import plan_job
@@ -108,7 +108,7 @@ def test_batch_stands_where_manifests_cannot_be_merged(
         raise OSError("no space left")
 
     table = new_table(tmp_path, **{"commit.manifest.min-count-to-merge": "2"})
-    monkeypatch.setattr(manifest_merging, "commit_snapshot", fails)
+    monkeypatch.setattr(jobs, "commit_snapshot", fails)
     for batch in range(3):
         assert write(table, batch) is not None
     assert ids(table) == [0, 1, 2]
@@ -134,7 +134,7 @@ def test_manifests_that_another_stream_merged_are_no_reason_to_warn(
         return commit_snapshot(*arguments)
 
     table = new_table(tmp_path, **{"commit.manifest.min-count-to-merge": "2"})
-    monkeypatch.setattr(manifest_merging, "commit_snapshot", after_another)
+    monkeypatch.setattr(jobs, "commit_snapshot", after_another)
     for batch in range(3):
         assert write(table, batch) is not None
     assert manifests(table) == 1

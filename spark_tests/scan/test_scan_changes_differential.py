@@ -17,8 +17,7 @@ from strategies.random_tables import RandomTable
 from strategies.small_values import filters
 from strategies.table_model import ModelState, scan
 
-from icebergds.api.load import load_table
-from icebergds.api.table import Table
+from icebergds.api.table import Table, load_table
 from icebergds.expr.nodes import Expr
 from icebergds.formats.arrow.types import schema_to_arrow, to_array
 from icebergds.scan.plan.change_tasks import change_task_groups

@@ -11,8 +11,7 @@ from typing import Any
 from effort import examples
 from hypothesis import HealthCheck, given, strategies as st
 
-from icebergds.api.load import load_table
-from icebergds.api.table import Table
+from icebergds.api.table import Table, load_table
 from icebergds.spec.manifest import DataFile
 from icebergds.spec.partition import PartitionField, PartitionSpec
 from icebergds.spec.schema import Schema

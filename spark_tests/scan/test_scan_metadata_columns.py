@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from icebergds.api.load import load_table
+from icebergds.api.table import load_table
 from icebergds.scan.read.metadata_columns import identity_constants
 from icebergds.spec.partition import PartitionField, PartitionSpec
 from icebergds.spec.reserved import LAST_UPDATED_SEQUENCE_NUMBER, ROW_ID

@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from icebergds.api.load import load_table
+from icebergds.api.table import load_table
 from icebergds.errors import (
     CorruptFileError,
     IcebergError,

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from icebergds.api.load import load_table
+from icebergds.api.table import load_table
 from icebergds.expr.nodes import TRUE
 from icebergds.scan.plan.splits import SplitOptions, pack, split_file
 from icebergds.scan.plan.task_groups import plan_scan

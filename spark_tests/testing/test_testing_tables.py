@@ -12,7 +12,7 @@ import fastavro
 import pyarrow.parquet as pq
 import pytest
 
-from icebergds.api.load import load_table
+from icebergds.api.table import load_table
 from icebergds.spec.manifest import FileContent, FileFormat
 from icebergds.spec.partition import PartitionField, PartitionSpec
 from icebergds.spec.schema import Schema

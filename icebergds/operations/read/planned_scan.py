@@ -7,8 +7,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from icebergds.commit.operations import TableState
+from icebergds.display import counted, printable
 from icebergds.expr.nodes import TRUE, Expr, and_, relaxed
 from icebergds.expr.residual import residual_evaluator
+from icebergds.expr.sql_text import sql_text
 from icebergds.io.hadoop_clients import files_obstacle
 from icebergds.io.locations import is_local
 from icebergds.operations.read.chosen_files import choose_files, planner_of
@@ -16,16 +18,13 @@ from icebergds.operations.read.options import ReadOptions, split_options
 from icebergds.operations.read.snapshot_read import plan_read
 from icebergds.scan.plan.counts import PlanCounts
 from icebergds.scan.plan.files import PlannedFile
-from icebergds.scan.plan.native import (
-    NativeRule,
-    native_obstacle,
-    native_rule,
-)
+from icebergds.scan.plan.native import NativeRule, native_obstacle, native_rule
 from icebergds.scan.plan.native_keys import KeyColumns
 from icebergds.scan.plan.splits import SplitOptions
 from icebergds.scan.plan.task_groups import pack_files
 from icebergds.scan.read_plan import ReadPlan
 from icebergds.scan.tasks import ScanTaskGroup
+from icebergds.spec.manifest import DataFile
 from icebergds.spec.partition import identity_columns
 from icebergds.spec.schema import Schema
 from icebergds.spec.snapshot import Snapshot
@@ -165,3 +164,40 @@ def _names(state: TableState) -> set[str]:
     return {
         field.name for schema in state.metadata.schemas for field in schema.fields_by_id.values()
     }
+
+
+@dataclass(frozen=True, slots=True)
+class FileScanTask:
+    """A data file that a scan reads.
+
+    Attributes:
+        file: the data file; of its column metrics it has those that planning used.
+        delete_files: the delete files that may delete rows of it.
+        residual: the part of the scan's filter that the file's partition does not decide, as SQL;
+            `TRUE` if it selects all rows.
+    """
+
+    file: DataFile
+    delete_files: tuple[DataFile, ...]
+    residual: str
+
+    def __repr__(self) -> str:
+        deletes = counted(len(self.delete_files), "delete file")
+        return f"FileScanTask({self.file!r}, {deletes}, {printable(self.residual, 60)})"
+
+
+def file_tasks(scan: PlannedScan) -> list[FileScanTask]:
+    """The files of a planned scan, in the order of its manifests, as PyIceberg's `plan_files`."""
+    schema, residual_in = scan.plan.table_schema, residual_of(scan)
+    tasks = []
+    for planned in scan.files:
+        data_file, deletes = planned.entry.data_file, planned.deletes
+        entries = (*deletes.position_deletes, *deletes.equality_deletes)
+        tasks.append(
+            FileScanTask(
+                data_file,
+                tuple(entry.data_file for entry in entries),
+                sql_text(residual_in(planned), schema),
+            )
+        )
+    return tasks

@@ -2,29 +2,30 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
+from icebergds.catalog.address import TableAddress
 from icebergds.catalog.loaded_table import LoadedTable, load_for_write
 from icebergds.commit.idempotent_writes import (
     STREAMING_EPOCH_ID,
     STREAMING_QUERY_ID,
     IdempotentWrite,
 )
+from icebergds.commit.merge_manifests import can_merge
 from icebergds.commit.operations import Change, TableState
+from icebergds.commit.options import CommitOptions
 from icebergds.commit.retry import commit_change
+from icebergds.commit.rewrite_manifests import MergeManifests
 from icebergds.commit.same_table import require_same_table
-from icebergds.commit.snapshot_commit import Committed
+from icebergds.commit.snapshot_commit import Committed, commit_snapshot
+from icebergds.errors import CommitConflictError, ValidationError
 from icebergds.operations.write.append_overwrite import PreparedWrite, commit_write
-from icebergds.operations.write.cleanup import (
-    delete_files,
-    delete_files_of_write,
-    is_committed,
-)
+from icebergds.operations.write.cleanup import delete_files, delete_files_of_write, is_committed
 from icebergds.operations.write.delta_commit import PreparedDelta, commit_delta
-from icebergds.operations.write.manifest_merging import merge_manifests_after
-from icebergds.spec.manifest import DataFile
+from icebergds.spec.manifest import DataFile, ManifestContent
 from icebergds.write.changes.deltas import DeltaFiles
 
 PreparedJob: TypeAlias = PreparedWrite | PreparedDelta
@@ -35,6 +36,8 @@ TaskResult: TypeAlias = list[DataFile] | DeltaFiles
 
 Task: TypeAlias = Callable[..., TaskResult]
 """Called with batches and the keywords `partition_id` and `attempt_id`."""
+
+_LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +125,7 @@ def commit_batch(
         table = None
     committed = commit_job(replace(job, options=once), results, table)
     if committed is not None:
-        merge_manifests_after(committed, job.address, options.branch)
+        _merge_manifests_after(committed, job.address, options.branch)
     return committed
 
 
@@ -170,3 +173,37 @@ def written_files(results: Iterable[TaskResult]) -> list[DataFile]:
         for result in results
         for file in (result.all_files if isinstance(result, DeltaFiles) else result)
     ]
+
+
+def _merge_manifests_after(
+    committed: Committed, address: TableAddress, branch: str
+) -> Committed | None:
+    """Merges the manifests of a branch if a commit left enough of them. Never raises.
+
+    Micro-batches leave the manifests as they are; this limits their number. The commit stands,
+    whatever happens here; the next one tries again.
+
+    Returns:
+        None if nothing was merged.
+    """
+    try:
+        return _merge(committed, address, branch)
+    except (ValidationError, CommitConflictError) as error:
+        # Of several streams that find the same manifests, one merges them.
+        _LOG.info("manifests of table %s were not merged: %s", committed.state.name, error)
+        return None
+    except Exception as error:
+        _LOG.warning("manifests of table %s were not merged: %s", committed.state.name, error)
+        return None
+
+
+def _merge(committed: Committed, address: TableAddress, branch: str) -> Committed | None:
+    metadata = committed.state.metadata
+    kinds = (
+        [manifest for manifest in committed.manifests if manifest.content is content]
+        for content in ManifestContent
+    )
+    if not any(can_merge(metadata.properties, manifests) for manifests in kinds):
+        return None
+    options = CommitOptions(branch, table_uuid=metadata.table_uuid)
+    return commit_snapshot(address.operations(), MergeManifests(), options, committed.state)

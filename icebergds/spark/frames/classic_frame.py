@@ -28,8 +28,7 @@ from icebergds.expr.nodes import TRUE, Expr, and_
 from icebergds.spark.frames.classic_conditions import converted
 from icebergds.spark.frames.groups import NarrowGroups
 from icebergds.spark.frames.kept_relations import KeptRelation, keep_relation, kept_relation
-from icebergds.spark.frames.metadata_load import MetadataLoad
-from icebergds.spark.frames.table_load import PlannedLoad, TableLoad
+from icebergds.spark.frames.table_load import MetadataLoad, PlannedLoad, TableLoad
 from icebergds.spark.frames.used_fields import evaluates_unread, used_fields
 from icebergds.spark.jvm import (
     Private,

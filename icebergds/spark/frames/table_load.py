@@ -1,4 +1,4 @@
-"""What a load of a registered session reads, and the rows of it that meet a condition."""
+"""What a load of a registered session reads, and its rows that meet a condition."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pyspark.sql.types import StructType
 
 from icebergds.commit.operations import TableState
 from icebergds.expr.nodes import Expr
+from icebergds.operations.metadata_tables.tasks import MetadataTablePlan
 from icebergds.operations.read.options import (
     ReadOptions,
     parse_load_options,
@@ -26,6 +27,7 @@ from icebergds.operations.read.snapshot_read import (
 from icebergds.scan.plan.files import PlannedFile
 from icebergds.scan.read_plan import ReadPlan
 from icebergds.spark.frames.used_fields import narrowed, padded
+from icebergds.spark.metadata_tables import planned_frame
 from icebergds.spark.native import has_native_scans
 from icebergds.spark.read_mark import marked_schema
 from icebergds.spark.scan import (
@@ -209,3 +211,46 @@ def _columns(
         return chosen_columns(options, state.metadata, table_schema)
     refuse_second_choice(options)
     return project_load_schema(schema, state, table_schema, of_feed=options.is_feed)
+
+
+@dataclass(frozen=True, slots=True)
+class MetadataLoad:
+    """A metadata table of one state of a table, pinned by a load.
+
+    Attributes:
+        schema: of the DataFrames.
+    """
+
+    plan: MetadataTablePlan
+    options: ReadOptions
+    schema: StructType
+
+    @property
+    def table_schema(self) -> Schema:
+        return self.plan.table.schema
+
+    @property
+    def fields(self) -> tuple[NestedField, ...]:
+        """The columns of the load."""
+        return self.plan.columns.fields
+
+    def rows(self, spark: SparkSession, condition: Expr, used: frozenset[int] | None) -> DataFrame:
+        """The rows, at least those that meet a condition; planned now.
+
+        Args:
+            condition: bound to the metadata table's schema.
+            used: ids of the fields that are read, the columns being those that have them; None for
+                all.
+
+        Raises:
+            MissingFileError, CorruptFileError: metadata is missing or damaged.
+        """
+        whole = self.plan.columns
+        read = whole if used is None else narrowed(whole, used)
+        plan = replace(self.plan, columns=read)
+        frame = planned_frame(spark, plan, self.options, condition, may_be_joined=used is None)
+        return padded(frame, whole, read, self.schema)
+
+    def count(self, spark: SparkSession) -> int | None:
+        """None: its rows are counted."""
+        return None

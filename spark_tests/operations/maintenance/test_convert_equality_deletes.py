@@ -12,8 +12,7 @@ from convert_tables import RacingTable
 from corpus import exact_tables
 from corpus_copies import copied_table
 
-from icebergds.api.load import load_table
-from icebergds.api.table import Table
+from icebergds.api.table import Table, load_table
 from icebergds.commit.append import Append
 from icebergds.errors import CorruptFileError, InvalidFilterError, InvalidOptionError
 from icebergds.operations.maintenance.deletes.convert_equality_deletes import (

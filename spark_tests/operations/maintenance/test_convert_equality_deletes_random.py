@@ -13,8 +13,7 @@ from hypothesis import HealthCheck, assume, given, strategies as st
 from strategies.large_keys import perhaps_in_parts
 from strategies.random_tables import RandomTable
 
-from icebergds.api.load import load_table
-from icebergds.api.table import Table
+from icebergds.api.table import Table, load_table
 from icebergds.io.fileio import FileIO
 from icebergds.scan.plan.live_deletes import live_deletes
 from icebergds.spec.manifest import FileContent

@@ -14,8 +14,7 @@ from typing import Any
 from effort import examples
 from hypothesis import given, strategies as st
 
-from icebergds.api.load import load_table
-from icebergds.api.table import Table
+from icebergds.api.table import Table, load_table
 from icebergds.commit.append import Append, FastAppend
 from icebergds.commit.delete import Delete
 from icebergds.commit.replace_files import ReplaceFiles

@@ -10,9 +10,9 @@ from hypothesis import given, strategies as st
 
 from icebergds.errors import InvalidMetadataError
 from icebergds.formats.deletes.position_deletes import PositionBatch
-from icebergds.operations.maintenance.deletes import live_positions
+from icebergds.operations.maintenance.deletes import position_delete_tasks
 from icebergds.operations.maintenance.deletes.live_files import LiveFiles, hash_paths
-from icebergds.operations.maintenance.deletes.live_positions import LivePositions
+from icebergds.operations.maintenance.deletes.position_delete_tasks import LivePositions
 
 _PATHS = st.sampled_from([f"data/{number}.parquet" for number in range(6)])
 _ROWS = st.lists(st.tuples(_PATHS, st.integers(0, 20)), max_size=12)
@@ -38,7 +38,7 @@ def test_they_are_those_of_all_batches_that_apply(
     live: dict[str, int], batches: list[tuple[list[tuple[str, int]], int]], rows_at_once: int
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(live_positions, "_ROWS_AT_ONCE", rows_at_once)
+        patch.setattr(position_delete_tasks, "_ROWS_AT_ONCE", rows_at_once)
         collected = LivePositions(_live(list(live.items())))
         for rows, number in batches:
             collected.add(_batch(rows), number)

@@ -12,8 +12,7 @@ from hypothesis import HealthCheck, given, strategies as st
 from strategies.maintenance_steps import PROPERTIES, maintain
 from strategies.random_tables import RandomTable
 
-from icebergds.api.load import load_table
-from icebergds.api.table import Table
+from icebergds.api.table import Table, load_table
 from icebergds.spec.snapshot import RefType, Snapshot
 
 _SETTINGS = examples(80, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])

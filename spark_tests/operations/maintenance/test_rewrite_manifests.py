@@ -13,7 +13,7 @@ import fastavro
 import pytest
 from commit.interleaving import InterleavedOperations
 
-from icebergds.api.load import load_table
+from icebergds.api.table import load_table
 from icebergds.catalog.address import TableAddress
 from icebergds.catalog.loaded_table import LoadedTable
 from icebergds.commit import cluster_manifests

@@ -9,13 +9,13 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, strategies as st
 
+from icebergds.operations.statistics.column_sketches import value_hashes
 from icebergds.operations.statistics.theta_sketch import (
     NOMINAL_ENTRIES,
     AlphaSketch,
     ThetaSketch,
     merge_sketches,
 )
-from icebergds.operations.statistics.value_hashes import value_hashes
 from icebergds.spec.types import LONG
 
 datasketches = pytest.importorskip("datasketches", reason="datasketches is not installed")

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from textwrap import wrap
 
 from icebergds.commit.base import commit_base
 from icebergds.commit.file_selection import file_key
 from icebergds.commit.operations import TableState
 from icebergds.commit.retention import ExpiryRequest
-from icebergds.display import html_table
+from icebergds.display import WIDTH, counted, html_table, printable, size_text
 from icebergds.formats.wrong_counts import WrongCounts
 from icebergds.operations.maintenance.deletes.dangling_deletes import find_dangling_deletes
 from icebergds.operations.maintenance.health.advice import Advice, Findings, advise
@@ -25,7 +27,6 @@ from icebergds.operations.maintenance.health.figures import (
     position_deletes,
     suspected_deletes,
 )
-from icebergds.operations.maintenance.health.text import health_lines, health_text
 from icebergds.operations.maintenance.listed_paths import ListedPaths
 from icebergds.operations.maintenance.rewrite.options import RewriteOptions
 from icebergds.operations.maintenance.rewrite.plan import FileGroup, plan_groups
@@ -37,6 +38,10 @@ from icebergds.scan.plan.packed_files import PackedFiles, plan_packed_files
 from icebergds.spec.manifest import ManifestEntry, ManifestFile
 from icebergds.spec.snapshot import MAIN_BRANCH
 from icebergds.spec.values.dates import now_ms
+
+_INDENT = 11
+_ROOM = WIDTH - _INDENT
+_DAY_MS = 24 * 60 * 60 * 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,12 +77,18 @@ class TableHealth:
         return not self.advice
 
     def __str__(self) -> str:
-        return health_text(self)
+        lines = ["== Iceberg Health =="]
+        for name, texts in _lines(self):
+            wrapped = [line for text in texts for line in wrap(printable(text), _ROOM)]
+            lines += [
+                f"{'' if index else name:<{_INDENT}}{text}" for index, text in enumerate(wrapped)
+            ]
+        return "\n".join(lines)
 
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        rows = [(name, "\n".join(texts)) for name, texts in health_lines(self)]
+        rows = [(name, "\n".join(texts)) for name, texts in _lines(self)]
         return html_table(f"Health of {self.table}, branch {self.branch}", (), rows)
 
 
@@ -153,3 +164,94 @@ def _dangling(state: TableState, branch: str, files: PackedFiles, live: list[Man
     # Deletes of data files that are said to have no rows, which planning skips, are kept too.
     found = find_dangling_deletes(commit_base(state, branch))
     return sum(int(mask.sum()) for mask in found.dangling.values())
+
+
+def _lines(health: TableHealth) -> Iterator[tuple[str, list[str]]]:
+    """The parts of a table, each with its lines."""
+    yield "table", [f"{printable(health.table, 60)}, branch {printable(health.branch, 20)}"]
+    yield "files", list(_files(health))
+    yield "deletes", list(_deletes(health)) or ["none"]
+    yield "manifests", [_manifests(health)]
+    yield "snapshots", [_snapshots(health)]
+    if health.is_healthy:
+        yield "advice", ["none: the table is healthy"]
+    for number, advice in enumerate(health.advice, start=1):
+        yield f"advice {number}", _advice(advice)
+
+
+def _files(health: TableHealth) -> Iterator[str]:
+    files = health.files
+    if not files.count:
+        yield "none"
+        return
+    size = size_text(files.size_in_bytes)
+    yield f"{counted(files.count, 'data file')}: {size}, {counted(files.rows, 'row')}"
+    yield (
+        f"{files.small:,} below 75 % and {files.large:,} above 180 % of the target of "
+        f"{size_text(files.target_size)}; {files.to_rewrite:,} should be rewritten"
+    )
+    if files.other_specs:
+        specs = counted(len(files.other_specs), "former partition spec")
+        yield f"{files.in_other_specs:,} in {specs}"
+    if files.unsorted and files.unsorted_bytes is not None:
+        yield (
+            f"{files.unsorted:,} ({size_text(files.unsorted_bytes)}) not written in the table's "
+            "sort order"
+        )
+
+
+def _deletes(health: TableHealth) -> Iterator[str]:
+    deletes = health.deletes
+    if not deletes.count:
+        return
+    kinds = (
+        (deletes.position_delete_files, "position delete file"),
+        (deletes.deletion_vectors, "deletion vector"),
+        (deletes.equality_delete_files, "equality delete file"),
+    )
+    shown = ", ".join(counted(number, noun) for number, noun in kinds if number)
+    yield f"{shown}: {size_text(deletes.size_in_bytes)}"
+    yield (
+        f"{deletes.mean_per_data_file:,.1f} for a data file on average, at most "
+        f"{deletes.most_per_data_file:,}"
+    )
+    if deletes.deleted_rows:
+        yield (
+            f"{counted(deletes.deleted_rows, 'row')} deleted by position, "
+            f"{deletes.deleted_share:.1%} of all, which are in the data files still"
+        )
+    if deletes.data_files_with_keys:
+        keys, files = deletes.equality_keys, deletes.data_files_with_keys
+        yield f"{counted(keys, 'key')} compared with rows of {counted(files, 'data file')}"
+    if deletes.overhead_bytes:
+        size = size_text(deletes.overhead_bytes)
+        yield f"a full read reads about {size} for nothing: deleted rows and delete files"
+    if deletes.dangling:
+        yield f"{deletes.dangling:,} without a data file that they apply to"
+
+
+def _manifests(health: TableHealth) -> str:
+    manifests = health.manifests
+    if not manifests.count:
+        return "none"
+    return (
+        f"{manifests.count:,}, of deletes {manifests.of_deletes:,}: "
+        f"{size_text(manifests.size_in_bytes)}, {size_text(round(manifests.mean_size))} on "
+        f"average; the target is {size_text(manifests.target_size)}"
+    )
+
+
+def _snapshots(health: TableHealth) -> str:
+    metadata = health.metadata
+    shown = [f"{metadata.snapshots:,}"]
+    if metadata.oldest_age_ms is not None:
+        shown.append(f"the oldest {metadata.oldest_age_ms / _DAY_MS:,.1f} days old")
+        shown.append(f"{metadata.expirable_snapshots:,} may expire")
+    if metadata.metadata_bytes is not None:
+        shown.append(f"metadata file of {size_text(metadata.metadata_bytes)}")
+    return ", ".join(shown)
+
+
+def _advice(advice: Advice) -> list[str]:
+    gain = str(advice.gain)
+    return [advice.call, advice.reason, *([f"gain: {gain}"] if gain else [])]

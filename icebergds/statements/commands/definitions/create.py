@@ -8,8 +8,7 @@ from itertools import count
 
 from pyspark.sql import DataFrame, SparkSession
 
-from icebergds.api.default_values import default_value
-from icebergds.api.table_definition import type_argument
+from icebergds.api.table_definition import default_value, type_argument
 from icebergds.errors import (
     AlreadyExistsError,
     InvalidOptionError,
