@@ -7,6 +7,7 @@ Each change gives an item a new version `v`.
 
 from __future__ import annotations
 
+import logging
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,10 +15,11 @@ from typing import Any, TypeAlias
 
 from icebergds.catalog.aws.client import AwsClient, Reply
 from icebergds.catalog.base import Identifier
-from icebergds.catalog.dynamodb.layout import INDEX, create_catalog_table
 from icebergds.spec.values.dates import now_ms
 
-__all__ = ["Item", "Items", "joined", "namespace_key", "properties_of", "table_key", "version_of"]
+__all__ = ["Item", "Items", "joined", "namespace_key", "properties_of", "table_key"]
+
+_LOG = logging.getLogger(__name__)
 
 Item: TypeAlias = Mapping[str, Mapping[str, Any]]
 """An item in the JSON of DynamoDB."""
@@ -134,7 +136,7 @@ class Items:
         reply = self.client.send(operation, **given)
         if reply.code != "ResourceNotFoundException":
             return reply
-        create_catalog_table(self.client, self.table)
+        _create_table(self.client, self.table)
         return self.client.send(operation, **given)
 
 
@@ -156,16 +158,14 @@ def properties_of(item: Item) -> dict[str, str]:
     }
 
 
-def version_of(item: Item) -> str:
-    return str(item.get("v", {}).get("S", ""))
-
-
 def joined(namespace: Sequence[str]) -> str:
     """A namespace as it is stored."""
     return ".".join(namespace)
 
 
 _NAMESPACE = "NAMESPACE"
+# By namespace; it is read without consistency.
+_INDEX = "namespace-identifier"
 _PREFIX = "p."
 _NAMESPACES: Mapping[str, Any] = {
     "ConsistentRead": True,
@@ -177,7 +177,7 @@ _NAMESPACES: Mapping[str, Any] = {
 def _tables_in(namespace: Identifier) -> dict[str, Any]:
     """The query of a namespace's items."""
     return {
-        "IndexName": INDEX,
+        "IndexName": _INDEX,
         "KeyConditionExpression": "#n = :namespace",
         "ExpressionAttributeNames": {"#n": "namespace"},
         "ExpressionAttributeValues": {":namespace": _text(joined(namespace))},
@@ -207,3 +207,40 @@ def _text(value: str) -> dict[str, str]:
 
 def _number(value: int) -> dict[str, str]:
     return {"N": str(value)}
+
+
+def _create_table(client: AwsClient, table: str) -> None:
+    """Creates the table if it does not exist, and waits until it can be used.
+
+    Raises:
+        StorageError: it cannot be created.
+    """
+    reply = client.send(
+        "create_table",
+        TableName=table,
+        KeySchema=_schema_of_keys("identifier", "namespace"),
+        AttributeDefinitions=[
+            {"AttributeName": "identifier", "AttributeType": "S"},
+            {"AttributeName": "namespace", "AttributeType": "S"},
+        ],
+        GlobalSecondaryIndexes=[
+            {
+                "IndexName": _INDEX,
+                "KeySchema": _schema_of_keys("namespace", "identifier"),
+                "Projection": {"ProjectionType": "KEYS_ONLY"},
+            }
+        ],
+        BillingMode="PAY_PER_REQUEST",
+    )
+    # Another process may be creating it.
+    if reply.code != "ResourceInUseException" and not reply.uncertain:
+        reply.check()
+        _LOG.info("catalog %s: created the table %s in DynamoDB", client.settings.catalog, table)
+    client.wait("table_exists", "describe_table", seconds=300, TableName=table).check()
+
+
+def _schema_of_keys(partition: str, sort: str) -> list[dict[str, str]]:
+    return [
+        {"AttributeName": partition, "KeyType": "HASH"},
+        {"AttributeName": sort, "KeyType": "RANGE"},
+    ]
