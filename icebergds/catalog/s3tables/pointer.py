@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from icebergds.catalog.base import Identifier
-from icebergds.catalog.pointer.pointer import Pointer, Swap, refused
+from icebergds.catalog.pointer.pointer import Pointer, Swap, is_moved, refused
 from icebergds.catalog.s3tables.entries import TableEntries
 from icebergds.errors import AlreadyExistsError, CommitConflictError, NoSuchTableError
 
@@ -55,3 +55,32 @@ class S3TablesPointer:
         if reply.code == "NotFoundException":
             return reply.swap(NoSuchTableError(f"table {self.name} does not exist in its catalog"))
         return reply.swap()
+
+    def delete(self, found: Pointer) -> bool:
+        """Deletes the table with its files.
+
+        Raises:
+            CommitConflictError: S3 Tables refused it, because it was changed or is being changed.
+        """
+        reply = self.entries.delete(self.identifier, str(found.token))
+        what = f"drop table {self.name}"
+        if reply.confirmed(what, lambda: self.entries.find(self.identifier) is None):
+            return True
+        if reply.code not in ("ConflictException", "NotFoundException"):
+            reply.check()
+        raise CommitConflictError(
+            f"table {self.name} was not dropped: S3 Tables refused it ({reply.error}); try again "
+            "when nobody changes the table"
+        )
+
+    def move(self, target: S3TablesPointer, found: Pointer) -> bool:
+        if self.entries.find(target.identifier) is not None:
+            # It may have no metadata yet.
+            raise AlreadyExistsError(f"table {self.name} cannot be renamed: {target.name} exists")
+        reply = self.entries.rename(self.identifier, str(found.token), target.identifier)
+        what = f"rename table {self.name} to {target.name}"
+        if reply.confirmed(what, lambda: is_moved(self, target)):
+            return True
+        if reply.code != "ConflictException":
+            reply.check()
+        return False
