@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from icebergds.catalog.aws.client import aws_client
 from icebergds.catalog.aws.settings import aws_settings, check_names
 from icebergds.catalog.base import Identifier
-from icebergds.catalog.dynamodb.items import Items, namespace_key, properties_of
-from icebergds.catalog.dynamodb.pointer import DynamoDbPointer
+from icebergds.catalog.dynamodb.items import DynamoDbPointer, Items, namespace_key, properties_of
 from icebergds.catalog.pointer.catalog import PointerCatalog, has_changes
 from icebergds.errors import (
     AlreadyExistsError,

@@ -13,8 +13,7 @@ from icebergds.catalog.aws.settings import aws_settings, check_names
 from icebergds.catalog.base import Identifier
 from icebergds.catalog.pointer.catalog import PointerCatalog
 from icebergds.catalog.pointer.pointer import Pointer
-from icebergds.catalog.s3tables.entries import TableEntries
-from icebergds.catalog.s3tables.pointer import S3TablesPointer
+from icebergds.catalog.s3tables.entries import S3TablesPointer, TableEntries
 from icebergds.commit.operations import TableState
 from icebergds.errors import (
     AlreadyExistsError,
