@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from icebergds.catalog.metadata_files import log_load
-from icebergds.catalog.metadata_writing import delete_unlogged, write_next_metadata
-from icebergds.catalog.next_metadata import next_metadata
+from icebergds.catalog.metadata_writing import delete_unlogged, next_metadata, write_next_metadata
 from icebergds.catalog.pointer.entry import EntryOperations
 from icebergds.catalog.pointer.pointer import Pointer, Swap
 from icebergds.commit.operations import TableState
