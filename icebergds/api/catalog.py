@@ -25,8 +25,8 @@ from icebergds.catalog.base import Identifier
 from icebergds.catalog.config import catalog_properties, default_catalog_name
 from icebergds.catalog.filesystem.commits import check_changeable
 from icebergds.catalog.loaded_table import LoadedTable
+from icebergds.catalog.metadata_writing import next_metadata
 from icebergds.catalog.new_properties import new_table_properties
-from icebergds.catalog.next_metadata import next_metadata
 from icebergds.catalog.views import no_view
 from icebergds.commit.operations import TableState
 from icebergds.errors import (

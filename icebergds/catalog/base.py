@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Protocol, TypeAlias, runtime_checkable
 
 from icebergds.commit.operations import TableCommit, TableOperations, TableState
+from icebergds.errors import NoSuchNamespaceError
 from icebergds.io.fileio import FileIO
 from icebergds.spec.updates.table_updates import TableUpdate
 from icebergds.suggestions import did_you_mean
@@ -28,6 +29,35 @@ def nearest_namespace(namespace: Identifier, known: Iterable[Identifier]) -> str
     if not hint and names:
         hint = f"there are {', '.join(names[:5])}{', ...' if len(names) > 5 else ''}"
     return f"; {hint}" if hint else ""
+
+
+def missing_table_hint(
+    identifier: Identifier,
+    tables: Iterable[str] | None,
+    namespaces: Callable[[], Iterable[Identifier]],
+) -> str:
+    """The hint of an unknown-table message: a similar table or namespace; may be empty.
+
+    Args:
+        tables: names in its namespace; None if there is no such namespace.
+        namespaces: asked for if there is not.
+    """
+    if tables is not None:
+        # A server may list what has no metadata yet, and so is no table.
+        return nearest_table(identifier, (name for name in tables if name != identifier[-1]))
+    namespace = identifier[:-1]
+    near = nearest_namespace(namespace, namespaces())
+    return f"; there is no namespace {'.'.join(namespace)}{near}"
+
+
+def no_namespace(
+    catalog: str, namespace: Identifier, known: Iterable[Identifier]
+) -> NoSuchNamespaceError:
+    """The error of a namespace that a catalog does not have, with a similar name."""
+    text = ".".join(namespace)
+    near = did_you_mean(text, map(".".join, known))
+    hint = near or f"create it with create_namespace({text!r}) or CREATE NAMESPACE"
+    return NoSuchNamespaceError(f"catalog {catalog} has no namespace {text}; {hint}")
 
 
 class Catalog(Protocol):

@@ -1,8 +1,21 @@
-"""Loads a catalog by its name and properties."""
+"""Loads a catalog by its name and properties.
+
+Its type is one of this package, imported only when a catalog of it is loaded, or one that another
+package adds, by an entry point of the group `icebergds.catalogs`. An entry point's name is the
+type; its object is called with the catalog's name, its properties and its storage, and returns a
+`Catalog`:
+
+    [project.entry-points."icebergds.catalogs"]
+    mine = "my_package.catalog:my_catalog"
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.metadata import EntryPoint, entry_points
+from importlib.util import find_spec
 
 from icebergds.catalog.base import Catalog
 from icebergds.catalog.common_properties import (
@@ -12,8 +25,6 @@ from icebergds.catalog.common_properties import (
     without_ignored,
 )
 from icebergds.catalog.config import catalog_properties, configured_catalogs, is_configured
-from icebergds.catalog.own_types import OWN_TYPES, TYPES_BY_SCHEME
-from icebergds.catalog.plugins import plugged_in_factory, plugged_in_types
 from icebergds.errors import InvalidOptionError
 from icebergds.io.fileio import FileIO
 from icebergds.io.known_properties import warn_of_names
@@ -50,15 +61,15 @@ def load_catalog(
     if by_class := type_by_class(name, properties):
         properties["type"] = by_class
     kind = _type(name, properties)
-    factory = OWN_TYPES.get(kind) or plugged_in_factory(name, kind)
+    factory = _OWN_TYPES.get(kind) or _plugged_in_factory(name, kind)
     if factory is None:
-        known = sorted({*OWN_TYPES, *plugged_in_types()})
+        known = sorted({*_OWN_TYPES, *_plugged_in_types()})
         near = did_you_mean(kind, known)
         hint = f"; {near}" if near else ""
         raise InvalidOptionError(
             f"catalog {name}: unknown type {kind!r}, expected one of {', '.join(known)}{hint}"
         )
-    if kind in OWN_TYPES:
+    if kind in _OWN_TYPES:
         properties = without_ignored(name, properties)
         check_warehouse(name, kind, properties)
     # FileIO is sent to executors, so it must not contain the catalog's uri and password.
@@ -78,6 +89,118 @@ def has_warehouse_location(name: str, properties: Mapping[str, str]) -> bool:
         InvalidOptionError: the properties do not tell its type.
     """
     return (type_by_class(name, properties) or _type(name, properties)) in WITH_LOCATIONS
+
+
+_CatalogFactory = Callable[[str, Mapping[str, str], FileIO], Catalog]
+"""Makes a catalog of its name, its properties and its storage."""
+_GROUP = "icebergds.catalogs"
+
+
+def _plugged_in_types() -> list[str]:
+    """The types that installed packages add, sorted."""
+    return sorted({point.name for point in entry_points(group=_GROUP)})
+
+
+def _plugged_in_factory(name: str, kind: str) -> _CatalogFactory | None:
+    """What makes catalogs of a type that a package adds; None if none does.
+
+    Args:
+        name: the catalog's name in messages.
+
+    Raises:
+        InvalidOptionError: packages add it more than once, or its object cannot be imported or
+            called.
+    """
+    points = {point.value: point for point in entry_points(group=_GROUP, name=kind)}
+    if not points:
+        return None
+    if len(points) > 1:
+        origins = ", ".join(map(_origin, points.values()))
+        raise InvalidOptionError(
+            f"catalog {name}: its type {kind!r} is added by {origins}; uninstall all of these "
+            "packages but one"
+        )
+    (point,) = points.values()
+    try:
+        factory = point.load()
+    except Exception as error:
+        raise InvalidOptionError(
+            f"catalog {name}: its type {kind!r} is added by {_origin(point)}, which cannot be "
+            f"imported: {type(error).__name__}: {error}"
+        ) from error
+    if not callable(factory):
+        raise InvalidOptionError(
+            f"catalog {name}: its type {kind!r} is added by {_origin(point)}, which is not a "
+            "function that makes a catalog from its name, its properties and its storage"
+        )
+    found: _CatalogFactory = factory
+    return found
+
+
+def _origin(point: EntryPoint) -> str:
+    package = f" of {point.dist.name}" if point.dist is not None else ""
+    return f"{point.value}{package}"
+
+
+@dataclass(frozen=True, slots=True)
+class _OwnType:
+    """A type of catalogs; called as a `_CatalogFactory`.
+
+    Attributes:
+        factory: what makes a catalog, as `module:function` in this package.
+        needs: the module of another package that it needs; empty if none.
+        install: what to install for it.
+    """
+
+    factory: str
+    needs: str = ""
+    install: str = ""
+
+    def __call__(self, name: str, properties: Mapping[str, str], io: FileIO) -> Catalog:
+        """Makes a catalog. Raises InvalidOptionError if what it needs is not installed."""
+        if self.needs and find_spec(self.needs) is None:
+            raise InvalidOptionError(
+                f"catalog {name} needs the package {self.needs}: pip install {self.install}"
+            )
+        module, _, function = self.factory.partition(":")
+        factory: _CatalogFactory = getattr(import_module(f"icebergds.catalog.{module}"), function)
+        return factory(name, properties, io)
+
+
+_FILESYSTEM = _OwnType("filesystem.catalog:file_system_catalog")
+_SQL = _OwnType(
+    "sql.catalog:sql_catalog",
+    "sqlalchemy",
+    "'icebergds[sql]', or 'icebergds[sql-postgres]' for PostgreSQL, 'icebergds[sql-mysql]' for "
+    "MariaDB and MySQL",
+)
+
+_OWN_TYPES: Mapping[str, _OwnType] = {
+    "filesystem": _FILESYSTEM,
+    # Java Iceberg's names of the same types.
+    "hadoop": _FILESYSTEM,
+    "sql": _SQL,
+    "jdbc": _SQL,
+    "rest": _OwnType("rest.catalog:rest_catalog", "requests", "'icebergds[rest]'"),
+    "hive": _OwnType("hive.catalog:hive_catalog", "thrift", "'icebergds[hive]'"),
+    "glue": _OwnType("glue.catalog:glue_catalog", "botocore", "'icebergds[glue]'"),
+    "dynamodb": _OwnType("dynamodb.catalog:dynamodb_catalog", "botocore", "'icebergds[dynamodb]'"),
+    "s3tables": _OwnType("s3tables.catalog:s3tables_catalog", "botocore", "'icebergds[s3tables]'"),
+}
+"""By the property `type`."""
+
+_TYPES_BY_SCHEME: Mapping[str, str] = {
+    "postgresql": "sql",
+    "postgres": "sql",
+    "mysql": "sql",
+    "mariadb": "sql",
+    "sqlite": "sql",
+    "jdbc": "sql",
+    "thrift": "hive",
+    "http": "rest",
+    "https": "rest",
+}
+"""The type of a catalog without `type`, by the scheme of its `uri`."""
 
 
 def _type(name: str, properties: Mapping[str, str]) -> str:
@@ -141,7 +264,7 @@ def _infer_type(name: str, properties: Mapping[str, str]) -> str:
         )
     # A scheme such as postgresql+psycopg: includes the driver.
     scheme = uri.partition(":")[0].partition("+")[0].lower()
-    kind = TYPES_BY_SCHEME.get(scheme)
+    kind = _TYPES_BY_SCHEME.get(scheme)
     if kind is None:
         shown = f" {scheme!r}" if "://" in uri else ""
         begin = (
@@ -149,6 +272,6 @@ def _infer_type(name: str, properties: Mapping[str, str]) -> str:
         )
         raise InvalidOptionError(
             f"catalog {name}: its type cannot be inferred from the scheme{shown} of its uri; "
-            f"{begin}set option('catalog.type', ...) to one of {', '.join(sorted(OWN_TYPES))}"
+            f"{begin}set option('catalog.type', ...) to one of {', '.join(sorted(_OWN_TYPES))}"
         )
     return kind

@@ -25,7 +25,7 @@ from hive_tables import (
 
 from icebergds.catalog.hive.calls import ALTER_TABLE, CREATE_TABLE, GET_TABLE
 from icebergds.catalog.hive.catalog import HiveCatalog
-from icebergds.catalog.hive.columns import hive_columns
+from icebergds.catalog.hive.entries import hive_columns
 from icebergds.catalog.hive.messages import (
     Column,
     EnvironmentContext,

@@ -22,10 +22,9 @@ from sqlalchemy.schema import CreateTable
 
 from icebergds.catalog.address import TableAddress
 from icebergds.catalog.loading import load_catalog
-from icebergds.catalog.sql.secrets import without_secrets
+from icebergds.catalog.sql.database import without_secrets
 from icebergds.catalog.sql.tables import METADATA
-from icebergds.catalog.sql.timeouts import timeouts
-from icebergds.catalog.sql.url import database_url
+from icebergds.catalog.sql.url import database_url, timeouts
 from icebergds.errors import IcebergError, InvalidOptionError, StorageError
 from icebergds.operations.write.options import WriteOptions
 

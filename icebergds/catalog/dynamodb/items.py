@@ -2,11 +2,13 @@
 
 The item of a table of the catalog has the key (`db.t`, `db`), that of a namespace (`NAMESPACE`,
 `db`); the parts of a namespace are joined by dots. Properties are attributes with the prefix `p.`.
-Each change gives an item a new version `v`.
+Each change gives an item a new version `v`. DynamoDB refuses a commit if the item has a newer
+version than that it is based on.
 """
 
 from __future__ import annotations
 
+import logging
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,10 +16,13 @@ from typing import Any, TypeAlias
 
 from icebergds.catalog.aws.client import AwsClient, Reply
 from icebergds.catalog.base import Identifier
-from icebergds.catalog.dynamodb.layout import INDEX, create_catalog_table
+from icebergds.catalog.pointer.pointer import Pointer, Swap, is_moved
+from icebergds.errors import AlreadyExistsError, CommitConflictError, InvalidMetadataError
 from icebergds.spec.values.dates import now_ms
 
-__all__ = ["Item", "Items", "joined", "namespace_key", "properties_of", "table_key", "version_of"]
+__all__ = ["DynamoDbPointer", "Items", "namespace_key", "properties_of"]
+
+_LOG = logging.getLogger(__name__)
 
 Item: TypeAlias = Mapping[str, Mapping[str, Any]]
 """An item in the JSON of DynamoDB."""
@@ -134,17 +139,17 @@ class Items:
         reply = self.client.send(operation, **given)
         if reply.code != "ResourceNotFoundException":
             return reply
-        create_catalog_table(self.client, self.table)
+        _create_table(self.client, self.table)
         return self.client.send(operation, **given)
 
 
-def table_key(identifier: Identifier) -> Item:
-    namespace = joined(identifier[:-1])
+def _table_key(identifier: Identifier) -> Item:
+    namespace = _joined(identifier[:-1])
     return {"identifier": _text(f"{namespace}.{identifier[-1]}"), "namespace": _text(namespace)}
 
 
 def namespace_key(namespace: Identifier) -> Item:
-    return {"identifier": _text(_NAMESPACE), "namespace": _text(joined(namespace))}
+    return {"identifier": _text(_NAMESPACE), "namespace": _text(_joined(namespace))}
 
 
 def properties_of(item: Item) -> dict[str, str]:
@@ -156,16 +161,14 @@ def properties_of(item: Item) -> dict[str, str]:
     }
 
 
-def version_of(item: Item) -> str:
-    return str(item.get("v", {}).get("S", ""))
-
-
-def joined(namespace: Sequence[str]) -> str:
+def _joined(namespace: Sequence[str]) -> str:
     """A namespace as it is stored."""
     return ".".join(namespace)
 
 
 _NAMESPACE = "NAMESPACE"
+# By namespace; it is read without consistency.
+_INDEX = "namespace-identifier"
 _PREFIX = "p."
 _NAMESPACES: Mapping[str, Any] = {
     "ConsistentRead": True,
@@ -177,16 +180,16 @@ _NAMESPACES: Mapping[str, Any] = {
 def _tables_in(namespace: Identifier) -> dict[str, Any]:
     """The query of a namespace's items."""
     return {
-        "IndexName": INDEX,
+        "IndexName": _INDEX,
         "KeyConditionExpression": "#n = :namespace",
         "ExpressionAttributeNames": {"#n": "namespace"},
-        "ExpressionAttributeValues": {":namespace": _text(joined(namespace))},
+        "ExpressionAttributeValues": {":namespace": _text(_joined(namespace))},
     }
 
 
 def _table_names(items: Iterable[Item], namespace: Identifier) -> list[str]:
     names = (str(item["identifier"]["S"]) for item in items)
-    prefix = f"{joined(namespace)}."
+    prefix = f"{_joined(namespace)}."
     return [name.removeprefix(prefix) for name in names if name != _NAMESPACE]
 
 
@@ -207,3 +210,116 @@ def _text(value: str) -> dict[str, str]:
 
 def _number(value: int) -> dict[str, str]:
     return {"N": str(value)}
+
+
+def _create_table(client: AwsClient, table: str) -> None:
+    """Creates the table if it does not exist, and waits until it can be used.
+
+    Raises:
+        StorageError: it cannot be created.
+    """
+    reply = client.send(
+        "create_table",
+        TableName=table,
+        KeySchema=_schema_of_keys("identifier", "namespace"),
+        AttributeDefinitions=[
+            {"AttributeName": "identifier", "AttributeType": "S"},
+            {"AttributeName": "namespace", "AttributeType": "S"},
+        ],
+        GlobalSecondaryIndexes=[
+            {
+                "IndexName": _INDEX,
+                "KeySchema": _schema_of_keys("namespace", "identifier"),
+                "Projection": {"ProjectionType": "KEYS_ONLY"},
+            }
+        ],
+        BillingMode="PAY_PER_REQUEST",
+    )
+    # Another process may be creating it.
+    if reply.code != "ResourceInUseException" and not reply.uncertain:
+        reply.check()
+        _LOG.info("catalog %s: created the table %s in DynamoDB", client.settings.catalog, table)
+    client.wait("table_exists", "describe_table", seconds=300, TableName=table).check()
+
+
+def _schema_of_keys(partition: str, sort: str) -> list[dict[str, str]]:
+    return [
+        {"AttributeName": partition, "KeyType": "HASH"},
+        {"AttributeName": sort, "KeyType": "RANGE"},
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class DynamoDbPointer:
+    """The item of a table; implements `MetadataPointer`.
+
+    Attributes:
+        name: the table's name in messages.
+    """
+
+    items: Items
+    identifier: Identifier
+    name: str
+
+    def find(self) -> Pointer | None:
+        item = self.items.find(_table_key(self.identifier))
+        if item is None:
+            return None
+        properties = properties_of(item)
+        # PyIceberg writes an empty text if there is no earlier file.
+        return Pointer(properties.get(_LOCATION) or None, properties.get(_PREVIOUS) or None, item)
+
+    def insert(self, location: str, metadata: object) -> Swap:
+        properties = {_TYPE: "ICEBERG", _LOCATION: location}
+        reply = self.items.insert(_table_key(self.identifier), properties)
+        if reply.code == "ConditionalCheckFailedException":
+            return reply.swap(AlreadyExistsError(f"table {self.name} already exists"))
+        return reply.swap()
+
+    def swap(self, base: Pointer, location: str, metadata: object) -> Swap:
+        updates = {_TYPE: "ICEBERG", _LOCATION: location}
+        if base.metadata_location is not None:
+            updates[_PREVIOUS] = base.metadata_location
+        reply = self.items.update(_table_key(self.identifier), _version(base), updates)
+        if reply.code == "ConditionalCheckFailedException":
+            return reply.swap(
+                CommitConflictError(f"table {self.name} was changed by another commit")
+            )
+        return reply.swap()
+
+    def delete(self, found: Pointer) -> bool:
+        if not (version := _version(found)):
+            raise InvalidMetadataError(
+                f"table {self.name} was not dropped: its item in DynamoDB has no attribute v, the "
+                "version; delete the item, or give it a text as v"
+            )
+        reply = self.items.delete(_table_key(self.identifier), version)
+        if reply.confirmed(f"drop table {self.name}", lambda: self.find() is None):
+            return True
+        if reply.code != "ConditionalCheckFailedException":
+            reply.check()
+        return False
+
+    def move(self, target: DynamoDbPointer, found: Pointer) -> bool:
+        reply = self.items.move(_item(found), _table_key(target.identifier))
+        what = f"rename table {self.name} to {target.name}"
+        if reply.confirmed(what, lambda: is_moved(self, target)):
+            return True
+        if reply.code != "TransactionCanceledException":
+            reply.check()
+        return False
+
+
+_TYPE = "table_type"
+_LOCATION = "metadata_location"
+_PREVIOUS = "previous_metadata_location"
+
+
+def _item(found: Pointer) -> Item:
+    item = found.token
+    assert isinstance(item, Mapping), "the pointer is one that was found"
+    return item
+
+
+def _version(found: Pointer) -> str:
+    return str(_item(found).get("v", {}).get("S", ""))

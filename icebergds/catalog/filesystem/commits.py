@@ -24,8 +24,12 @@ from icebergds.catalog.metadata_files import (
     load_from_location,
     own_version,
 )
-from icebergds.catalog.metadata_writing import check_compression, delete_unlogged, is_compressed
-from icebergds.catalog.next_metadata import next_metadata
+from icebergds.catalog.metadata_writing import (
+    check_compression,
+    delete_unlogged,
+    is_compressed,
+    next_metadata,
+)
 from icebergds.commit.operations import TableOperations, TableState
 from icebergds.errors import (
     AlreadyExistsError,

@@ -20,6 +20,7 @@ from icebergds.catalog.pointer.pointer import Pointer, Swap, refused
 from icebergds.errors import (
     AlreadyExistsError,
     CommitConflictError,
+    CommitStateUnknownError,
     NoSuchNamespaceError,
     NoSuchTableError,
     UnsupportedFeatureError,
@@ -108,3 +109,92 @@ class GluePointer:
         if reply.code == "EntityNotFoundException":
             return reply.swap(NoSuchTableError(f"table {self.name} does not exist in Glue"))
         return reply.swap()
+
+    def delete(self, found: Pointer) -> bool:
+        """Deletes the entry, whatever it is: Glue has no condition for it."""
+        reply = self.client.send("delete_table", DatabaseName=self.database, Name=self.table)
+        if reply.confirmed(f"drop table {self.name}", lambda: self.entry() is None):
+            return True
+        if reply.code == "EntityNotFoundException":
+            raise NoSuchTableError(f"table {self.name} does not exist in its catalog")
+        reply.check()
+        return False
+
+    def move(self, target: GluePointer, found: Pointer) -> bool:
+        """Creates the new entry and deletes the old one: Glue cannot do both at once.
+
+        Nobody should commit to the table meanwhile. If the old entry is not deleted for certain,
+        the new one is deleted again.
+
+        Raises:
+            NoSuchTableError: the table was dropped or renamed meanwhile.
+            NoSuchNamespaceError: the namespace of the target does not exist.
+            AlreadyExistsError: the target exists.
+            CommitConflictError: the table was changed meanwhile.
+            CommitStateUnknownError: there may be both entries.
+        """
+        entry = found.token
+        assert isinstance(entry, Mapping), "the pointer is one that was found"
+        _create(self, target, entry)
+        try:
+            _check_unchanged(self, entry)
+        except Exception:
+            _undo(self, target)
+            raise
+        reply = self.client.send("delete_table", DatabaseName=self.database, Name=self.table)
+        # If it is there, but may still be deleted, the new one must stay.
+        if reply.confirmed(_what(self, target), lambda: self.entry() is None):
+            return True
+        _undo(self, target)
+        if reply.code == "EntityNotFoundException":
+            raise NoSuchTableError(f"table {self.name} was dropped or renamed meanwhile")
+        reply.check()
+        return False
+
+
+# Parts of a table in Glue that a new entry takes over.
+_KEPT = ("Description", "Owner", "TableType", "Parameters", "StorageDescriptor")
+
+
+def _create(source: GluePointer, target: GluePointer, entry: Mapping[str, Any]) -> None:
+    given = {key: entry[key] for key in _KEPT if key in entry} | {"Name": target.table}
+    reply = target.client.send("create_table", DatabaseName=target.database, TableInput=given)
+
+    def is_created() -> bool:
+        found = target.entry() or {}
+        return bool(found.get("Parameters") == entry["Parameters"])
+
+    if not reply.confirmed(_what(source, target), is_created):
+        if reply.code == "AlreadyExistsException":
+            raise AlreadyExistsError(f"table {source.name} cannot be renamed: {target.name} exists")
+        if reply.code == "EntityNotFoundException":
+            raise NoSuchNamespaceError(f"namespace of table {target.name} does not exist")
+        reply.check()
+
+
+def _check_unchanged(source: GluePointer, entry: Mapping[str, Any]) -> None:
+    now = source.entry()
+    if now is None:
+        raise NoSuchTableError(f"table {source.name} was dropped or renamed meanwhile")
+    if now.get("VersionId") != entry.get("VersionId"):
+        raise CommitConflictError(
+            f"table {source.name} was changed by another commit and not renamed; try again"
+        )
+
+
+def _undo(source: GluePointer, target: GluePointer) -> None:
+    """Deletes the new entry."""
+    reply = target.client.send("delete_table", DatabaseName=target.database, Name=target.table)
+    is_gone = reply.confirmed(_what(source, target), lambda: target.entry() is None)
+    if not is_gone and reply.code != "EntityNotFoundException":
+        raise CommitStateUnknownError(
+            f"table {source.name} was not renamed but is also {target.name}, which could not be "
+            f"deleted again: drop one before you write to the other ({reply.error})"
+        ) from reply.cause
+
+
+def _what(source: GluePointer, target: GluePointer) -> str:
+    return (
+        f"rename table {source.name} to {target.name} (there may be both now: drop one before you "
+        "write to the other)"
+    )

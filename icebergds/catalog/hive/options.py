@@ -24,13 +24,11 @@ class HiveOptions:
     """The properties of a Hive catalog.
 
     Attributes:
-        warehouse: where databases are created; None to leave that to the metastore.
         list_all_tables: whether tables of other formats are listed, too.
         lock_enabled: whether commits lock tables that do not say so themselves.
     """
 
     metastore: Metastore
-    warehouse: str | None
     list_all_tables: bool
     lock_enabled: bool
     lock: LockOptions
@@ -48,7 +46,6 @@ def hive_options(catalog: str, properties: Mapping[str, str]) -> HiveOptions:
     try:
         return HiveOptions(
             metastore=_metastore(catalog, properties),
-            warehouse=properties.get("warehouse") or None,
             list_all_tables=bool_property(properties, "list-all-tables", False),
             lock_enabled=bool_property(properties, "iceberg.engine.hive.lock-enabled", True),
             lock=_lock(properties),

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, replace
 
 from icebergds.catalog.hive.calls import (
     ALTER_TABLE,
     CREATE_TABLE,
+    DROP_TABLE,
     GET_DATABASE,
     GET_TABLE,
     AlreadyExists,
@@ -25,7 +26,7 @@ from icebergds.catalog.hive.calls import (
     RemoteError,
     Unanswerable,
 )
-from icebergds.catalog.hive.changes import is_certain, is_modified
+from icebergds.catalog.hive.changes import is_certain, is_modified, make_change
 from icebergds.catalog.hive.connection import AnswerLost, Connection, Metastore
 from icebergds.catalog.hive.entries import EntryOptions, changed_entry, new_entry
 from icebergds.catalog.hive.locks import Lock, LockOptions, table_lock
@@ -139,6 +140,66 @@ class HivePointer:
             if self.locks(entry):
                 return self._alter_locked(connection, base.metadata_location, changed)
             return self._alter_unlocked(connection, changed(entry), base.metadata_location)
+
+    def delete(self, found: Pointer) -> bool:
+        """Deletes the entry, whatever it is: a metastore has no condition for it."""
+        with self.metastore.connect() as connection:
+            try:
+                make_change(
+                    connection,
+                    self.metastore,
+                    f"drop {self.what}",
+                    lambda: not self.is_taken(connection),
+                    DROP_TABLE,
+                    self.database,
+                    self.table,
+                    False,
+                )
+            except NoSuchObject:
+                raise NoSuchTableError(f"{self.what} does not exist in its catalog") from None
+        return True
+
+    def move(self, target: HivePointer, found: Pointer) -> bool:
+        """Replaces the entry as it was read.
+
+        As in a commit, a lock and the expected metadata file keep this from undoing a commit that
+        comes in between.
+
+        Raises:
+            CommitConflictError: another writer has the table's lock.
+            CommitStateUnknownError: it is unknown whether it was renamed.
+        """
+        entry, location = found.token, found.metadata_location
+        assert isinstance(entry, Table), "a pointer that `find` returned"
+        with self.metastore.connect() as connection:
+
+            def is_done() -> bool:
+                if self.is_taken(connection):
+                    return False
+                now = target.find()
+                return now is not None and now.metadata_location == location
+
+            with self.locked(connection, location) if self.locks(entry) else nullcontext():
+                try:
+                    make_change(
+                        connection,
+                        self.metastore,
+                        f"rename {self.what}",
+                        is_done,
+                        ALTER_TABLE,
+                        self.database,
+                        self.table,
+                        replace(entry, database=target.database, name=target.table),
+                        _alteration_context(location),
+                    )
+                except InvalidOperation as error:
+                    # A metastore repeats what failed in its database, and may have done it before.
+                    if is_done():
+                        return True
+                    if target.is_taken(connection):
+                        return False
+                    raise self.metastore.failure(f"refused to rename {self.what}", error) from error
+        return True
 
     def locks(self, entry: Table) -> bool:
         """Whether changes of the table lock it.
@@ -262,7 +323,7 @@ class HivePointer:
             raise self._unknown(new, reason) from lock.failure
 
     def _alter(self, connection: Connection, new: Table, expected: str | None) -> None:
-        context = alteration_context(expected)
+        context = _alteration_context(expected)
         connection.tell(ALTER_TABLE, self.database, self.table, new, context)
 
     def _existing(self, connection: Connection, location: str, error: Exception) -> Swap:
@@ -322,7 +383,7 @@ class HivePointer:
         )
 
 
-def alteration_context(expected: str | None) -> EnvironmentContext:
+def _alteration_context(expected: str | None) -> EnvironmentContext:
     """Says how to alter a table: only if it has the metadata file that is expected, if any."""
     properties = {DO_NOT_UPDATE_STATISTICS: "true"}
     if expected is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, Protocol, Self, TypeVar
 
 from icebergds.errors import IcebergError
 
@@ -102,3 +102,25 @@ class MetadataPointer(Protocol, Generic[_Metadata_contra]):
             IcebergError: nothing was sent to the catalog.
         """
         ...
+
+    def delete(self, found: Pointer) -> bool:
+        """Deletes the entry; False if it was changed since it was found.
+
+        Raises:
+            CommitStateUnknownError: it is unknown whether it was deleted.
+        """
+        ...
+
+    def move(self, target: Self, found: Pointer) -> bool:
+        """Gives the entry the name of another, which nothing has; False if that is not so any more.
+
+        Raises:
+            AlreadyExistsError: there is something of that name.
+            CommitStateUnknownError: it is unknown whether it was renamed.
+        """
+        ...
+
+
+def is_moved(source: MetadataPointer[Metadata], target: MetadataPointer[Metadata]) -> bool:
+    """Looks whether an entry was renamed, if the catalog's answer to that was lost."""
+    return source.find() is None and target.find() is not None

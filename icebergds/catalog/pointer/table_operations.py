@@ -5,26 +5,21 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from icebergds.catalog.metadata_files import log_load
-from icebergds.catalog.metadata_writing import (
-    delete_quietly,
-    delete_unlogged,
-    write_next_metadata,
-)
-from icebergds.catalog.next_metadata import next_metadata
-from icebergds.catalog.pointer.pointer import MetadataPointer, Pointer, Swap
-from icebergds.catalog.pointer.settling import was_applied
+from icebergds.catalog.metadata_writing import delete_unlogged, next_metadata, write_next_metadata
+from icebergds.catalog.pointer.entry import EntryOperations
+from icebergds.catalog.pointer.pointer import Pointer, Swap
 from icebergds.commit.operations import TableState
 from icebergds.errors import (
-    AlreadyExistsError,
-    CommitConflictError,
+    FormatError,
     IcebergError,
     InvalidMetadataError,
     MissingFileError,
     NoSuchTableError,
+    NotFoundError,
 )
-from icebergds.io.fileio import FileIO
 from icebergds.spec.json.metadata import parse_metadata
 from icebergds.spec.metadata import TableMetadata
 from icebergds.spec.updates.requirements import TableRequirement, check_requirements
@@ -49,16 +44,11 @@ class PreparedCommit:
 
 
 @dataclass(frozen=True, slots=True)
-class PointerTableOperations:
-    """`TableOperations` of a table whose catalog stores where its metadata file is.
+class PointerTableOperations(EntryOperations[TableMetadata]):
+    """`TableOperations` of a table whose catalog stores where its metadata file is."""
 
-    Attributes:
-        name: the table's name in messages.
-    """
-
-    pointer: MetadataPointer[TableMetadata]
-    io: FileIO
-    name: str
+    kind: ClassVar[str] = "table"
+    missing: ClassVar[type[NotFoundError]] = NoSuchTableError
 
     def refresh(self) -> TableState:
         """Implements `TableOperations.refresh`.
@@ -67,7 +57,17 @@ class PointerTableOperations:
             MissingFileError: the table's metadata file does not exist.
             InvalidMetadataError: it is damaged, or the catalog has none for the table.
         """
-        location = self._existing().metadata_location
+        return self._state_at(self.existing())
+
+    def last_state(self, found: Pointer) -> TableState | None:
+        """The state of a table that is dropped; None if its metadata is missing or damaged."""
+        try:
+            return self._state_at(found)
+        except (FormatError, MissingFileError):
+            return None
+
+    def _state_at(self, found: Pointer) -> TableState:
+        location = found.metadata_location
         while location is not None:
             try:
                 started = time.perf_counter()
@@ -76,7 +76,7 @@ class PointerTableOperations:
                 return TableState(self.name, location, metadata, self.io)
             except MissingFileError as error:
                 # Newer commits may already have deleted it.
-                newer = self._existing().metadata_location
+                newer = self.existing().metadata_location
                 if newer == location:
                     raise MissingFileError(f"table {self.name}: {error}") from error
                 location = newer
@@ -97,8 +97,7 @@ class PointerTableOperations:
             if not self.was_applied(prepared, swap):
                 raise self._failure(swap, base) from swap.cause
         except IcebergError as error:
-            if not error.outcome_unknown:
-                self.discard(prepared)
+            self.discard(prepared, error)
             raise
         return self.finish(prepared)
 
@@ -114,9 +113,9 @@ class PointerTableOperations:
             CommitConflictError: the table is not in the state `base`.
             IcebergError: the updates do not fit the table, or the file was not written.
         """
-        pointer = self._existing()
+        pointer = self.existing()
         if pointer.metadata_location != base.metadata_location:
-            raise self._conflict(base)
+            raise self._conflict(base.metadata_location)
         check_requirements(requirements, base.metadata, self.name)
         metadata = next_metadata(base.metadata, base.metadata_location, updates)
         if metadata is base.metadata:
@@ -130,11 +129,11 @@ class PointerTableOperations:
         Raises:
             CommitStateUnknownError: it is unknown.
         """
-        return self._was_applied(swap, prepared.base.metadata_location, prepared.location)
+        return self._was_set(swap, prepared.base.metadata_location, prepared.location)
 
-    def discard(self, prepared: PreparedCommit) -> None:
-        """Deletes the metadata file of a commit that was not applied."""
-        delete_quietly(self.io, prepared.location, f"table {self.name}")
+    def discard(self, prepared: PreparedCommit, error: IcebergError) -> None:
+        """Deletes the metadata file of a commit that failed, if it was certainly not applied."""
+        self._discard(prepared.location, error)
 
     def finish(self, prepared: PreparedCommit) -> TableState:
         """The table after a commit; metadata files that it keeps no longer are deleted."""
@@ -149,15 +148,13 @@ class PointerTableOperations:
             AlreadyExistsError: a table or view with this name exists.
             CommitStateUnknownError: it is unknown whether the table was created.
         """
-        if self.pointer.find() is not None:
-            raise self._exists()
+        self._require_free()
         metadata = next_metadata(None, None, updates)
         new = write_next_metadata(self.io, metadata, None, self.name)
         try:
             self._insert(new, metadata)
         except IcebergError as error:
-            if not error.outcome_unknown:
-                delete_quietly(self.io, new, f"table {self.name}")
+            self._discard(new, error)
             raise
         return TableState(self.name, new, metadata, self.io)
 
@@ -168,17 +165,11 @@ class PointerTableOperations:
             AlreadyExistsError: a table or view with this name exists.
             CommitStateUnknownError: it is unknown whether the table was registered.
         """
+        # An entry with this very file could else be taken for that of a repeated request.
+        self._require_free()
         metadata = self._read(metadata_location)
         self._insert(metadata_location, metadata)
         return TableState(self.name, metadata_location, metadata, self.io)
-
-    def _insert(self, new: str, metadata: TableMetadata) -> None:
-        swap = self.pointer.insert(new, metadata)
-        if not self._was_applied(swap, None, new):
-            raise swap.error or self._exists() from swap.cause
-
-    def _was_applied(self, swap: Swap, base: str | None, new: str) -> bool:
-        return was_applied(swap, f"table {self.name}", base, new, self.pointer.find, self._logged)
 
     def _logged(self, metadata_location: str) -> set[str]:
         return {entry.metadata_file for entry in self._read(metadata_location).metadata_log}
@@ -188,26 +179,11 @@ class PointerTableOperations:
         if swap.error is not None and not swap.pending:
             return swap.error
         try:
-            self._existing()
+            self.existing()
         except IcebergError as error:
             return error
-        return self._conflict(base)
-
-    def _existing(self) -> Pointer:
-        pointer = self.pointer.find()
-        if pointer is None:
-            raise NoSuchTableError(f"table {self.name} does not exist in its catalog")
-        return pointer
+        return self._conflict(base.metadata_location)
 
     def _read(self, metadata_location: str) -> TableMetadata:
         data = self.io.read_bytes(metadata_location)
         return parse_metadata(data, metadata_location, self.io.max_metadata_bytes)
-
-    def _exists(self) -> AlreadyExistsError:
-        return AlreadyExistsError(f"table {self.name} already exists")
-
-    def _conflict(self, base: TableState) -> CommitConflictError:
-        return CommitConflictError(
-            f"table {self.name} was changed by another commit: it is no longer at "
-            f"{base.metadata_location}, on which this commit is based"
-        )

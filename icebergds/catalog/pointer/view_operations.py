@@ -4,23 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
-from icebergds.catalog.metadata_writing import (
-    delete_quietly,
-    next_metadata_location,
-    write_metadata_file,
-)
-from icebergds.catalog.pointer.pointer import MetadataPointer, Pointer
-from icebergds.catalog.pointer.settling import was_applied
+from icebergds.catalog.metadata_writing import next_metadata_location, write_metadata_file
+from icebergds.catalog.pointer.entry import EntryOperations
 from icebergds.catalog.views import ViewState
-from icebergds.errors import (
-    AlreadyExistsError,
-    CommitConflictError,
-    IcebergError,
-    InvalidMetadataError,
-    NoSuchViewError,
-)
-from icebergds.io.fileio import FileIO
+from icebergds.errors import IcebergError, InvalidMetadataError, NoSuchViewError, NotFoundError
 from icebergds.spec.table_properties import METADATA_COMPRESSION, METADATA_PATH, choice_property
 from icebergds.spec.values.dates import now_ms
 from icebergds.spec.views.json import parse_view_metadata, serialise_view_metadata
@@ -29,16 +18,11 @@ from icebergds.spec.views.updates import ViewUpdate, apply_view_updates
 
 
 @dataclass(frozen=True, slots=True)
-class PointerViewOperations:
-    """Loads, creates and commits a view whose catalog stores where its metadata file is.
+class PointerViewOperations(EntryOperations[ViewMetadata]):
+    """Loads, creates and commits a view whose catalog stores where its metadata file is."""
 
-    Attributes:
-        name: the view's name in messages.
-    """
-
-    pointer: MetadataPointer[ViewMetadata]
-    io: FileIO
-    name: str
+    kind: ClassVar[str] = "view"
+    missing: ClassVar[type[NotFoundError]] = NoSuchViewError
 
     def refresh(self) -> ViewState:
         """The view as it is now.
@@ -48,7 +32,7 @@ class PointerViewOperations:
             MissingFileError: its metadata file does not exist.
             InvalidMetadataError: that is damaged, or the catalog has none for the view.
         """
-        location = self._existing().metadata_location
+        location = self.existing().metadata_location
         if location is None:
             raise InvalidMetadataError(f"view {self.name}: the catalog has no metadata file for it")
         data = self.io.read_bytes(location)
@@ -57,14 +41,11 @@ class PointerViewOperations:
 
     def create(self, updates: Sequence[ViewUpdate]) -> ViewState:
         """Implements `ViewCatalog.create_view`; the namespace is not checked."""
-        if self.pointer.find() is not None:
-            raise self._exists()
+        self._require_free()
         metadata = apply_view_updates(None, updates, now_ms=now_ms())
         new = self._write(metadata, None)
         try:
-            swap = self.pointer.insert(new, metadata)
-            if not was_applied(swap, f"view {self.name}", None, new, self.pointer.find, _no_log):
-                raise swap.error or self._exists() from swap.cause
+            self._insert(new, metadata)
         except IcebergError as error:
             self._discard(new, error)
             raise
@@ -72,9 +53,9 @@ class PointerViewOperations:
 
     def commit(self, base: ViewState, updates: Sequence[ViewUpdate]) -> ViewState:
         """Implements `ViewCatalog.commit_view`."""
-        pointer = self._existing()
+        pointer = self.existing()
         if pointer.metadata_location != base.metadata_location:
-            raise self._conflict(base)
+            raise self._conflict(base.metadata_location)
         metadata = apply_view_updates(base.metadata, updates, now_ms=now_ms())
         if metadata is base.metadata:
             return base
@@ -82,8 +63,8 @@ class PointerViewOperations:
         new = self._write(metadata, before)
         try:
             swap = self.pointer.swap(pointer, new, metadata)
-            if not was_applied(swap, f"view {self.name}", before, new, self.pointer.find, _no_log):
-                raise swap.error or self._conflict(base) from swap.cause
+            if not self._was_set(swap, before, new):
+                raise swap.error or self._conflict(before) from swap.cause
         except IcebergError as error:
             self._discard(new, error)
             raise
@@ -99,27 +80,3 @@ class PointerViewOperations:
         data = serialise_view_metadata(metadata, compress)
         write_metadata_file(self.io, location, data, f"view {self.name}")
         return location
-
-    def _discard(self, new: str, error: IcebergError) -> None:
-        if not error.outcome_unknown:
-            delete_quietly(self.io, new, f"view {self.name}")
-
-    def _existing(self) -> Pointer:
-        pointer = self.pointer.find()
-        if pointer is None:
-            raise NoSuchViewError(f"view {self.name} does not exist in its catalog")
-        return pointer
-
-    def _exists(self) -> AlreadyExistsError:
-        return AlreadyExistsError(f"view {self.name} already exists")
-
-    def _conflict(self, base: ViewState) -> CommitConflictError:
-        return CommitConflictError(
-            f"view {self.name} was changed by another commit: it is no longer at "
-            f"{base.metadata_location}, on which this commit is based"
-        )
-
-
-def _no_log(_: str) -> set[str]:
-    """The metadata of a view lists no earlier files."""
-    return set()

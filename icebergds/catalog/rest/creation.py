@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from icebergds.catalog.base import Identifier
-from icebergds.catalog.next_metadata import next_metadata
+from icebergds.catalog.metadata_writing import next_metadata
 from icebergds.catalog.rest import namespaces
 from icebergds.catalog.rest.failures import RestError, reading_answer, refusals, unknown_outcome
 from icebergds.catalog.rest.operations import RestTableOperations

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from icebergds.catalog.base import Identifier
-from icebergds.catalog.next_metadata import next_metadata
+from icebergds.catalog.metadata_writing import next_metadata
 from icebergds.catalog.rest.failures import RestError, reading_answer, unknown_outcome
 from icebergds.catalog.rest.http import Answer
 from icebergds.catalog.rest.known_parts import without_known_parts

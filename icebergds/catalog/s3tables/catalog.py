@@ -6,23 +6,21 @@ import re
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
-from icebergds.catalog.aws.client import aws_client
+from icebergds.catalog.aws.client import AwsClient, aws_client
 from icebergds.catalog.aws.settings import aws_settings, check_names
-from icebergds.catalog.base import Identifier, nearest_table
-from icebergds.catalog.pointer.table_operations import PointerTableOperations
-from icebergds.catalog.s3tables.entries import TableEntries
-from icebergds.catalog.s3tables.namespaces import Namespaces
-from icebergds.catalog.s3tables.pointer import S3TablesPointer
+from icebergds.catalog.base import Identifier
+from icebergds.catalog.pointer.catalog import PointerCatalog
+from icebergds.catalog.pointer.pointer import Pointer
+from icebergds.catalog.s3tables.entries import S3TablesPointer, TableEntries
 from icebergds.commit.operations import TableState
 from icebergds.errors import (
     AlreadyExistsError,
     CommitConflictError,
-    FormatError,
     IcebergError,
     InvalidOptionError,
-    MissingFileError,
-    NoSuchNamespaceError,
+    NamespaceNotEmptyError,
     NoSuchTableError,
     UnsupportedFeatureError,
 )
@@ -36,41 +34,14 @@ _DROPS = 10
 
 
 @dataclass(frozen=True, slots=True)
-class S3TablesCatalog:
+class S3TablesCatalog(PointerCatalog):
     """A catalog of the tables in a table bucket, which S3 Tables stores and maintains.
 
     A table is dropped with its files: there is `purge`, but no `drop`.
     """
 
-    name: str
-    io: FileIO
     entries: TableEntries
-
-    def operations(self, identifier: Identifier) -> PointerTableOperations:
-        return PointerTableOperations(self._pointer(identifier), self.io, self._named(identifier))
-
-    def load(self, identifier: Identifier) -> TableState:
-        """The current state of a table.
-
-        Raises:
-            NoSuchTableError: there is no such table; the message suggests a similar name.
-            InvalidOptionError: S3 Tables does not allow the name.
-        """
-        if len(identifier) > 2:
-            # Such as a metadata table of a table, which is looked for as a table first.
-            raise NoSuchTableError(
-                f"table {self._named(identifier)} does not exist: S3 Tables has no namespaces in "
-                "namespaces"
-            )
-        try:
-            return self.operations(identifier).refresh()
-        except NoSuchTableError as error:
-            try:
-                tables = self._namespaces.some_tables(identifier[0])
-            except NoSuchNamespaceError as missing:
-                raise NoSuchTableError(f"{error}; {missing}") from None
-            others = (table for table in tables if table != identifier[1])
-            raise NoSuchTableError(f"{error}{nearest_table(identifier, others)}") from None
+    flat: ClassVar[str] = "S3 Tables"
 
     def new_table_location(self, identifier: Identifier) -> str:
         """The location that S3 Tables chooses for a table: it is created there, without metadata.
@@ -80,7 +51,7 @@ class S3TablesCatalog:
             InvalidOptionError: S3 Tables does not allow the name.
         """
         self._check(identifier)
-        self._namespaces.require(identifier[0])
+        self._require(identifier[:-1])
         return self.entries.find_or_create(identifier).location
 
     def check_creation(self, identifier: Identifier, location: str) -> None:
@@ -139,69 +110,41 @@ class S3TablesCatalog:
             CommitConflictError: S3 Tables refused each attempt; the table was not dropped.
             CommitStateUnknownError: it is unknown whether the table was dropped.
         """
-        pointer, operations = self._pointer(identifier), self.operations(identifier)
+        operations = self.operations(identifier)
         for attempt in range(_DROPS):
             time.sleep(min(0.1 * attempt, 1.0))
             entry = self.entries.find(identifier)
             if entry is None:
-                raise NoSuchTableError(f"table {pointer.name} does not exist in its catalog")
+                break
+            found = Pointer(entry.metadata_location, token=entry.version_token)
+            state = operations.last_state(found)
             try:
-                state = operations.refresh()
-            except (FormatError, MissingFileError, NoSuchTableError):
-                state = None
-            reply = self.entries.delete(identifier, entry.version_token)
-            what = f"drop table {pointer.name}"
-            if reply.confirmed(what, lambda: self.entries.find(identifier) is None):
+                operations.pointer.delete(found)
                 return state
-            # Repeated if there was a commit meanwhile.
-            if reply.code not in ("ConflictException", "NotFoundException"):
-                reply.check()
-        raise CommitConflictError(
-            f"table {pointer.name} was not dropped: S3 Tables refused {_DROPS} attempts "
-            f"({reply.error}); try again when nobody changes the table"
-        )
-
-    def rename(self, source: Identifier, target: Identifier) -> None:
-        """Renames a table; its files stay where they are.
-
-        Raises:
-            NoSuchTableError: there is no such table.
-            NoSuchNamespaceError: the namespace of the target does not exist.
-            AlreadyExistsError: the target exists.
-            CommitConflictError: the table was changed meanwhile, and was not renamed.
-            CommitStateUnknownError: it is unknown whether the table was renamed.
-        """
-        old, new = self._pointer(source), self._pointer(target)
-        pointer = old.find()
-        if pointer is None:
-            raise NoSuchTableError(f"table {old.name} does not exist in its catalog")
-        self._namespaces.require(target[0])
-        if self.entries.find(target) is not None:
-            raise AlreadyExistsError(f"table {old.name} cannot be renamed: {new.name} exists")
-        reply = self.entries.rename(source, str(pointer.token), target)
-
-        def is_done() -> bool:
-            return old.find() is None and new.find() is not None
-
-        if not reply.confirmed(f"rename table {old.name} to {new.name}", is_done):
-            if reply.code == "ConflictException":
-                raise CommitConflictError(
-                    f"table {old.name} was not renamed: it was changed by another commit, or "
-                    f"{new.name} was created meanwhile; try again"
-                )
-            reply.check()
+            except CommitConflictError:
+                # There was a commit meanwhile, or S3 Tables itself changes the table.
+                if attempt == _DROPS - 1:
+                    raise
+        raise NoSuchTableError(f"table {operations.name} does not exist in its catalog")
 
     def list_tables(self, namespace: Identifier) -> list[Identifier]:
         """Identifiers of a namespace's tables, sorted. Raises NoSuchNamespaceError."""
-        tables = self._namespaces.tables(self._namespace(namespace))
+        self._require(namespace)
+        pages = self._client.pages("list_tables", namespace=self._level(namespace))
+        tables = (table["name"] for page in pages for table in page.require("tables"))
         return sorted((*namespace, name) for name in tables)
+
+    # Namespaces, which have no properties.
 
     def list_namespaces(self, parent: Identifier = ()) -> list[Identifier]:
         """Namespaces, sorted; none are below another. Raises NoSuchNamespaceError."""
         if parent:
-            self._namespaces.require(self._namespace(parent))
+            self._require(parent)
             return []
-        return sorted((name,) for name in self._namespaces.names())
+        pages = self._client.pages("list_namespaces")
+        return sorted(
+            (found["namespace"][0],) for page in pages for found in page.require("namespaces")
+        )
 
     def create_namespace(self, namespace: Identifier, properties: Mapping[str, str]) -> None:
         """Creates a namespace.
@@ -211,31 +154,69 @@ class S3TablesCatalog:
             UnsupportedFeatureError: it has several levels, or properties.
             InvalidOptionError: S3 Tables does not allow the name.
         """
-        self._namespaces.create(self._namespace(namespace), properties)
+        name = self._level(namespace)
+        self._refuse_properties(properties)
+        reply = self._client.send("create_namespace", namespace=[name])
+        what = f"create namespace {self._named(namespace)}"
+        if not reply.confirmed(what, lambda: self._has(name)):
+            if reply.code == "ConflictException":
+                raise AlreadyExistsError(f"namespace {self._named(namespace)} already exists")
+            reply.check()
 
     def drop_namespace(self, namespace: Identifier) -> None:
         """Drops an empty namespace. Raises NoSuchNamespaceError, NamespaceNotEmptyError."""
-        self._namespaces.drop(self._namespace(namespace))
+        name = self._level(namespace)
+        if tables := self.list_tables(namespace):
+            raise NamespaceNotEmptyError(
+                f"namespace {self._named(namespace)} is not empty: it contains the table "
+                f"{tables[0][-1]}"
+            )
+        reply = self._client.send("delete_namespace", namespace=name)
+        what = f"drop namespace {self._named(namespace)}"
+        if not reply.confirmed(what, lambda: not self._has(name)):
+            if reply.code == "ConflictException":
+                raise NamespaceNotEmptyError(f"namespace {self._named(namespace)} is not empty")
+            if reply.code == "NotFoundException":
+                raise self._no_namespace(namespace)
+            reply.check()
 
     def namespace_properties(self, namespace: Identifier) -> dict[str, str]:
         """None: namespaces have no properties. Raises NoSuchNamespaceError."""
-        self._namespaces.require(self._namespace(namespace))
+        self._require(namespace)
         return {}
 
-    def update_namespace_properties(
+    def _update_namespace(
         self, namespace: Identifier, removals: Sequence[str], updates: Mapping[str, str]
     ) -> None:
-        """Raises UnsupportedFeatureError if properties are set; NoSuchNamespaceError."""
-        self._namespaces.require(self._namespace(namespace))
-        self._namespaces.refuse_properties(updates)
+        self._require(namespace)
+        self._refuse_properties(updates)
 
-    @property
-    def _namespaces(self) -> Namespaces:
-        return Namespaces(self.entries.client, self.name)
+    def _refuse_properties(self, names: Mapping[str, str]) -> None:
+        if names:
+            raise UnsupportedFeatureError(
+                f"catalog {self.name}: namespaces of S3 Tables have no properties, such as "
+                f"{', '.join(sorted(names))}"
+            )
+
+    # What `PointerCatalog` asks.
 
     def _pointer(self, identifier: Identifier) -> S3TablesPointer:
-        self._check(identifier)
         return S3TablesPointer(self.entries, identifier, self._named(identifier))
+
+    def _require(self, namespace: Identifier) -> None:
+        if not self._has(self._level(namespace)):
+            raise self._no_namespace(namespace)
+
+    def _some_tables(self, namespace: Identifier) -> list[str] | None:
+        # Hints do not need all of many, and must not fail.
+        reply = self._client.send("list_tables", namespace=self._level(namespace))
+        if reply.code == "NotFoundException":
+            return None
+        return [table["name"] for table in reply.body.get("tables", ())]
+
+    def _some_namespaces(self) -> list[Identifier]:
+        some = self._client.send("list_namespaces").body.get("namespaces", ())
+        return [(found["namespace"][0],) for found in some]
 
     def _check(self, identifier: Identifier) -> None:
         if len(identifier) < 2:
@@ -243,10 +224,10 @@ class S3TablesCatalog:
                 f"catalog {self.name}: {'.'.join(identifier)!r} is not an identifier: expected a "
                 "namespace and a name, such as db.events; to load a location, leave the catalog out"
             )
-        self._namespace(identifier[:-1])
+        self._level(identifier[:-1])
         self._check_name(identifier[-1])
 
-    def _namespace(self, namespace: Identifier) -> str:
+    def _level(self, namespace: Identifier) -> str:
         if len(namespace) > 1:
             raise UnsupportedFeatureError(
                 f"catalog {self.name}: S3 Tables has no namespaces in namespaces, such as "
@@ -263,8 +244,16 @@ class S3TablesCatalog:
                 "255 characters of a-z, 0-9 and _, the first of them no _"
             )
 
-    def _named(self, identifier: Identifier) -> str:
-        return ".".join((self.name, *identifier))
+    def _has(self, name: str) -> bool:
+        reply = self._client.send("get_namespace", namespace=name)
+        if reply.code == "NotFoundException":
+            return False
+        reply.check()
+        return True
+
+    @property
+    def _client(self) -> AwsClient:
+        return self.entries.client
 
 
 def s3tables_catalog(name: str, properties: Mapping[str, str], io: FileIO) -> S3TablesCatalog:
@@ -289,4 +278,4 @@ def s3tables_catalog(name: str, properties: Mapping[str, str], io: FileIO) -> S3
     if settings.region is None:
         settings = replace(settings, region=match["region"])
     client = aws_client(settings, {"tableBucketARN": warehouse})
-    return S3TablesCatalog(name, io, TableEntries(client))
+    return S3TablesCatalog(name, None, io, TableEntries(client))

@@ -11,37 +11,33 @@ from sqlalchemy import URL, Engine, create_engine
 from sqlalchemy.exc import NoSuchModuleError, SQLAlchemyError
 from sqlalchemy.pool import NullPool
 
-from icebergds.catalog.base import Identifier, nearest_namespace, nearest_table
-from icebergds.catalog.pointer.table_operations import PointerTableOperations
-from icebergds.catalog.sql import transactions, views
-from icebergds.catalog.sql.database import Database, Write
+from icebergds.catalog.base import Identifier, nearest_table
+from icebergds.catalog.pointer.catalog import PointerCatalog, has_changes
+from icebergds.catalog.pointer.view_operations import PointerViewOperations
+from icebergds.catalog.sql.database import Database, Write, without_secrets
 from icebergds.catalog.sql.layout import prepare_tables
 from icebergds.catalog.sql.mysql import MYSQL, be_strict, require_transactions
-from icebergds.catalog.sql.pointer import SqlPointer
-from icebergds.catalog.sql.secrets import without_secrets
+from icebergds.catalog.sql.pointer import SqlPointer, commit_tables
 from icebergds.catalog.sql.tables import EXISTS, VIEW, NamespaceRows, TableRows
-from icebergds.catalog.sql.timeouts import timeouts
-from icebergds.catalog.sql.url import JDBC_PREFIX, database_url, missing_driver
-from icebergds.catalog.views import view_not_table
+from icebergds.catalog.sql.url import JDBC_PREFIX, database_url, missing_driver, timeouts
+from icebergds.catalog.views import ViewState, no_view
 from icebergds.commit.operations import TableCommit, TableState
 from icebergds.errors import (
     AlreadyExistsError,
-    FormatError,
     InvalidOptionError,
-    MissingFileError,
     NamespaceNotEmptyError,
-    NoSuchNamespaceError,
-    NoSuchTableError,
+    NoSuchViewError,
+    UnsupportedFeatureError,
 )
 from icebergds.io.fileio import FileIO
-from icebergds.spec.updates.table_updates import TableUpdate
-from icebergds.suggestions import did_you_mean, nearest_of
+from icebergds.spec.views.updates import ViewUpdate
+from icebergds.suggestions import nearest_of
 
 __all__ = ["SqlCatalog", "sql_catalog"]
 
 
 @dataclass(frozen=True, slots=True)
-class SqlCatalog:
+class SqlCatalog(PointerCatalog):
     """A catalog that stores the current metadata file of each table in a row of a database.
 
     A namespace exists if it was created or contains tables or namespaces. The namespace () always
@@ -52,96 +48,20 @@ class SqlCatalog:
             part in transactions.
     """
 
-    name: str
-    warehouse: str | None
-    io: FileIO
     tables: TableRows
     namespaces: NamespaceRows
     require_transactions: Callable[[], None] = field(repr=False, compare=False)
 
-    def operations(self, identifier: Identifier) -> PointerTableOperations:
-        self._check(identifier)
-        name = self._named(identifier)
-        return PointerTableOperations(
-            SqlPointer(self.tables, identifier, f"table {name}"), self.io, name
-        )
+    # Tables.
 
     def load(self, identifier: Identifier) -> TableState:
-        """The current state of a table.
+        """The current state of a table; errors are those of `PointerCatalog.load`."""
+        with no_view(self, identifier, "load it with load_view"):
+            return PointerCatalog.load(self, identifier)
 
-        Raises:
-            NoSuchTableError: the catalog has no such table; the message suggests a similar name.
-            InvalidOptionError: the identifier has an empty part.
-        """
-        try:
-            return self.operations(identifier).refresh()
-        except NoSuchTableError as error:
-            namespace = identifier[:-1]
-            if self.tables.typed and replace(self.tables, kind=VIEW).find(identifier):
-                raise NoSuchTableError(view_not_table(self, identifier)) from None
-            near = nearest_table(identifier, self.tables.names(namespace))
-            if namespace and not self.namespaces.below(namespace):
-                near = f"; there is no namespace {'.'.join(namespace)}"
-                near += nearest_namespace(namespace, self.namespaces.below(()))
-                near += self._other_catalogs()
-            raise NoSuchTableError(f"{error}{near}") from None
-
-    def new_table_location(self, identifier: Identifier) -> str:
-        """A location in the `location` of the namespace, or else in the warehouse.
-
-        Raises:
-            InvalidOptionError: there is no warehouse, or the identifier is not a directory name.
-        """
-        self._check(identifier)
-        if any(part in (".", "..") or "/" in part for part in identifier):
-            raise InvalidOptionError(
-                f"catalog {self.name}: {'.'.join(identifier)!r} cannot be the name of a directory; "
-                "give the table a location"
-            )
-        *namespace, table = identifier
-        if location := self.namespaces.properties(tuple(namespace)).get("location"):
-            return f"{self.io.absolute(location).rstrip('/')}/{table}"
-        if not self.warehouse:
-            raise InvalidOptionError(
-                f"catalog {self.name} has no warehouse for {'.'.join(identifier)}: set "
-                "option('catalog.warehouse', '<directory>'), or give the table a location"
-            )
-        return "/".join((self.io.absolute(self.warehouse).rstrip("/"), *namespace, table))
-
-    def check_creation(self, identifier: Identifier, location: str) -> None:
-        """Checks that the table's namespace exists.
-
-        Raises:
-            NoSuchNamespaceError: its namespace does not exist.
-            InvalidOptionError: the identifier has an empty part, or a namespace with dots.
-        """
-        self._check(identifier)
-        self._require(identifier[:-1])
-
-    def create(self, identifier: Identifier, updates: Sequence[TableUpdate]) -> TableState:
-        """Creates a table in an existing namespace.
-
-        Raises:
-            AlreadyExistsError: a table or view with this name exists.
-            NoSuchNamespaceError: its namespace does not exist.
-            CommitStateUnknownError: it is unknown whether the table was created.
-        """
-        operations = self.operations(identifier)
-        self._require(identifier[:-1])
-        return operations.create(updates)
-
-    def register(self, identifier: Identifier, metadata_location: str) -> TableState:
-        """Adds an existing table by its metadata file, which stays where it is.
-
-        Raises:
-            AlreadyExistsError: a table or view with this name exists.
-            NoSuchNamespaceError: its namespace does not exist.
-            MissingFileError: the metadata file does not exist.
-            CommitStateUnknownError: it is unknown whether the table was registered.
-        """
-        operations = self.operations(identifier)
-        self._require(identifier[:-1])
-        return operations.register(self.io.absolute(metadata_location))
+    def list_tables(self, namespace: Identifier) -> list[Identifier]:
+        """Identifiers of a namespace's tables, sorted. Raises NoSuchNamespaceError."""
+        return self._listed(self.tables, namespace)
 
     @property
     def commits_atomically(self) -> bool:
@@ -155,81 +75,59 @@ class SqlCatalog:
     def commit_tables(self, commits: Sequence[TableCommit]) -> Sequence[TableState]:
         """Commits to several tables in one transaction; errors are those of `CommitsTables`."""
         self.check_transactions()
-        return transactions.commit_tables(
+        return commit_tables(
             self.tables, [(self.operations(each.identifier), each) for each in commits]
         )
 
-    def drop(self, identifier: Identifier) -> TableState | None:
-        """Drops a table but keeps its files.
+    # Views, in rows of their own type.
 
-        Returns:
-            The table's last state; None if its metadata is missing or damaged.
+    def load_view(self, identifier: Identifier) -> ViewState:
+        """Implements `ViewCatalog.load_view`."""
+        try:
+            return self._view(identifier).refresh()
+        except NoSuchViewError as error:
+            near = nearest_table(identifier, self._views.names(identifier[:-1]))
+            raise NoSuchViewError(f"{error}{near}") from None
 
-        Raises:
-            NoSuchTableError: there is no such table.
-        """
-        operations = self.operations(identifier)
-        while True:
-            row = self.tables.find(identifier)
-            if row is None:
-                raise NoSuchTableError(f"table {operations.name} does not exist in its catalog")
-            try:
-                state = operations.refresh()
-            except (FormatError, MissingFileError):
-                state = None
-            last = row.metadata_location if state is None else state.metadata_location
-            write = self.tables.delete(identifier, last)
-            # Repeated if there was a commit meanwhile.
-            if self.tables.database.require(
-                write,
-                f"drop table {operations.name}",
-                lambda: self.tables.find(identifier) is None,
-            ):
-                return state
+    def create_view(self, identifier: Identifier, updates: Sequence[ViewUpdate]) -> ViewState:
+        """Implements `ViewCatalog.create_view`."""
+        operations = self._view(identifier)
+        self._require(identifier[:-1])
+        return operations.create(updates)
 
-    def rename(self, source: Identifier, target: Identifier) -> None:
-        """Renames a table; its files stay where they are.
+    def commit_view(
+        self, identifier: Identifier, base: ViewState, updates: Sequence[ViewUpdate]
+    ) -> ViewState:
+        """Implements `ViewCatalog.commit_view`."""
+        return self._view(identifier).commit(base, updates)
 
-        Raises:
-            NoSuchTableError: there is no such table.
-            NoSuchNamespaceError: the namespace of the target does not exist.
-            AlreadyExistsError: the target exists.
-        """
-        self._check(source)
-        self._check(target)
+    def drop_view(self, identifier: Identifier) -> None:
+        """Implements `ViewCatalog.drop_view`."""
+        operations = self._view(identifier)
+        # Repeated if there was a commit meanwhile.
+        while not operations.pointer.delete(operations.existing()):
+            pass
+
+    def rename_view(self, source: Identifier, target: Identifier) -> None:
+        """Implements `ViewCatalog.rename_view`."""
+        old, new = self._view(source), self._view(target)
         self._require(target[:-1])
-        exists = AlreadyExistsError(
-            f"table {self._named(source)} cannot be renamed: {self._named(target)} exists"
-        )
-        if source == target and self.tables.find(source) is not None:
-            raise exists
-        write = self.tables.rename(source, target)
-        if write.breaks_rule and self.tables.has_key(target):
-            raise exists
-        if not self.tables.database.require(
-            write,
-            f"rename table {self._named(source)}",
-            lambda: self.tables.find(source) is None and self.tables.find(target) is not None,
-        ):
-            raise NoSuchTableError(f"table {self._named(source)} does not exist in its catalog")
+        old.rename(new)
 
-    def list_tables(self, namespace: Identifier) -> list[Identifier]:
-        """Identifiers of a namespace's tables, sorted. Raises NoSuchNamespaceError."""
-        self._require(namespace)
-        return sorted((*namespace, name) for name in self.tables.names(namespace))
+    def list_views(self, namespace: Identifier) -> list[Identifier]:
+        """Implements `ViewCatalog.list_views`."""
+        return self._listed(self._views, namespace)
 
-    load_view = views.load_view
-    create_view = views.create_view
-    commit_view = views.commit_view
-    drop_view = views.drop_view
-    rename_view = views.rename_view
-    list_views = views.list_views
-    new_view_location = views.new_view_location
+    def new_view_location(self, identifier: Identifier) -> str:
+        """Implements `ViewCatalog.new_view_location`: where a table of this name would be."""
+        return self.new_table_location(identifier)
+
+    # Namespaces.
 
     def list_namespaces(self, parent: Identifier = ()) -> list[Identifier]:
         """Namespaces directly below another, sorted. Raises NoSuchNamespaceError."""
         depth = len(parent) + 1
-        return sorted({n[:depth] for n in self._require(parent) if len(n) >= depth})
+        return sorted({n[:depth] for n in self._below(parent) if len(n) >= depth})
 
     def create_namespace(self, namespace: Identifier, properties: Mapping[str, str]) -> None:
         """Creates a namespace; its parents need not exist.
@@ -250,7 +148,7 @@ class SqlCatalog:
 
     def drop_namespace(self, namespace: Identifier) -> None:
         """Drops an empty namespace. Raises NoSuchNamespaceError, NamespaceNotEmptyError."""
-        below = self._require(namespace) - {namespace}
+        below = self._below(namespace) - {namespace}
         if not namespace or below or self.namespaces.has_rows_of_tables(namespace):
             what = f"contains {'.'.join(min(below))}" if below else "contains tables or views"
             raise NamespaceNotEmptyError(f"namespace {self._named(namespace)} is not empty: {what}")
@@ -262,26 +160,14 @@ class SqlCatalog:
         self._require(namespace)
         return self.namespaces.properties(namespace)
 
-    def update_namespace_properties(
+    def _update_namespace(
         self, namespace: Identifier, removals: Sequence[str], updates: Mapping[str, str]
     ) -> None:
-        """Removes and sets properties in one transaction.
-
-        Raises:
-            NoSuchNamespaceError: there is no such namespace.
-            InvalidOptionError: a property is both removed and set, or is the reserved `exists`.
-        """
-        if both := set(removals) & updates.keys():
-            raise InvalidOptionError(
-                f"namespace {self._named(namespace)}: {', '.join(sorted(both))} cannot be both "
-                "removed and set"
-            )
         self._check_unreserved((*removals, *updates))
         self._require(namespace)
 
         def is_changed() -> bool:
-            found = self.namespaces.properties(namespace)
-            return updates.items() <= found.items() and found.keys().isdisjoint(removals)
+            return has_changes(self.namespaces.properties(namespace), removals, updates)
 
         write = self.namespaces.update(namespace, set(removals), updates)
         self._finish(write, "change", namespace, is_changed)
@@ -292,20 +178,30 @@ class SqlCatalog:
         what = f"{verb} namespace {self._named(namespace)}"
         self.namespaces.database.require(write, what, is_done)
 
-    def _require(self, namespace: Identifier) -> set[Identifier]:
-        """An existing namespace and those below it. Raises NoSuchNamespaceError."""
-        self._check_namespace(namespace)
-        found = self.namespaces.below(namespace)
-        if namespace and not found:
-            text = ".".join(namespace)
-            near = did_you_mean(text, (".".join(n) for n in self.namespaces.below(())))
-            hint = near or f"create it with create_namespace({text!r}) or CREATE NAMESPACE"
-            raise NoSuchNamespaceError(
-                f"catalog {self.name} has no namespace {text}; {hint}{self._other_catalogs()}"
-            )
-        return found
+    # What `PointerCatalog` asks.
 
-    def _other_catalogs(self) -> str:
+    def _pointer(self, identifier: Identifier) -> SqlPointer:
+        return SqlPointer(self.tables, identifier, f"table {self._named(identifier)}")
+
+    def _require(self, namespace: Identifier) -> None:
+        self._below(namespace)
+
+    def _location_of(self, namespace: Identifier) -> str | None:
+        return self.namespaces.properties(namespace).get("location")
+
+    def _in_warehouse(self, namespace: Identifier) -> str | None:
+        if not self.warehouse:
+            return None
+        return "/".join((self.io.absolute(self.warehouse).rstrip("/"), *namespace))
+
+    def _some_tables(self, namespace: Identifier) -> list[str] | None:
+        exists = not namespace or self.namespaces.below(namespace)
+        return self.tables.names(namespace) if exists else None
+
+    def _some_namespaces(self) -> set[Identifier]:
+        return self.namespaces.below(())
+
+    def _elsewhere(self) -> str:
         """A hint: the database's other catalogs, of which one may be meant; may be empty."""
         names = self.namespaces.other_catalogs()
         if not names:
@@ -338,8 +234,33 @@ class SqlCatalog:
                 f"catalog {self.name}: the namespace property {EXISTS!r} is reserved"
             )
 
-    def _named(self, identifier: Identifier) -> str:
-        return ".".join((self.name, *identifier))
+    def _below(self, namespace: Identifier) -> set[Identifier]:
+        """An existing namespace and those below it. Raises NoSuchNamespaceError."""
+        self._check_namespace(namespace)
+        found = self.namespaces.below(namespace)
+        if namespace and not found:
+            raise self._no_namespace(namespace)
+        return found
+
+    def _listed(self, rows: TableRows, namespace: Identifier) -> list[Identifier]:
+        self._require(namespace)
+        return sorted((*namespace, name) for name in rows.names(namespace))
+
+    def _view(self, identifier: Identifier) -> PointerViewOperations:
+        self._check(identifier)
+        name = self._named(identifier)
+        pointer = SqlPointer(self._views, identifier, f"view {name}")
+        return PointerViewOperations(pointer, self.io, name)
+
+    @property
+    def _views(self) -> TableRows:
+        """The rows of views. Raises UnsupportedFeatureError if the layout does not know them."""
+        if not self.tables.typed:
+            raise UnsupportedFeatureError(
+                f"catalog {self.name} has no views: its database tables are of version 0; set its "
+                "property jdbc.schema-version to V1, which adds a column to them"
+            )
+        return replace(self.tables, kind=VIEW)
 
 
 def sql_catalog(name: str, properties: Mapping[str, str], io: FileIO) -> SqlCatalog:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from sqlalchemy import CompoundSelect, Connection, Engine, Executable, Select
+from sqlalchemy import URL, CompoundSelect, Connection, Engine, Executable, Select
 from sqlalchemy.exc import IntegrityError, OperationalError, SQLAlchemyError
 
-from icebergds.catalog.sql.secrets import shown_url, without_secrets
 from icebergds.errors import CommitStateUnknownError, StorageError
 
 _LOG = logging.getLogger(__name__)
@@ -168,3 +168,29 @@ def _is_rolled_back(connection: Connection) -> bool:
     except Exception:
         return False
     return not connection.invalidated
+
+
+def shown_url(url: URL) -> str:
+    """A URL for messages: without the user and the parameters."""
+    shown = URL.create(url.drivername, host=url.host, port=url.port, database=url.database)
+    return shown.render_as_string()
+
+
+def without_secrets(text: str, url: URL) -> str:
+    """A driver's message, with asterisks for secrets of the URL that it quotes."""
+    for secret in sorted(_secrets(url), key=len, reverse=True):
+        text = re.sub(rf"(?<!\w){re.escape(secret)}(?!\w)", "***", text)
+    return text
+
+
+# Parameters whose values are no secrets, which messages of drivers may quote.
+_HARMLESS = ("application_name", "charset", "connect_timeout", "sslmode", "timeout")
+
+
+def _secrets(url: URL) -> Iterator[str]:
+    """The password, and the values of parameters that are not known to be harmless."""
+    if url.password:
+        yield url.password
+    for name, value in url.query.items():
+        if name not in _HARMLESS:
+            yield from filter(None, (value,) if isinstance(value, str) else value)

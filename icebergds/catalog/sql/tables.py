@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import (
+    Boolean,
     Column,
     ColumnElement,
     CompoundSelect,
@@ -31,11 +32,13 @@ from sqlalchemy import (
     union_all,
     update,
 )
+from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.sql.compiler import SQLCompiler
+from sqlalchemy.sql.functions import FunctionElement
 
 from icebergds.catalog.base import Identifier
 from icebergds.catalog.pointer.pointer import Pointer
 from icebergds.catalog.sql.database import Database, Write
-from icebergds.catalog.sql.texts import exactly, same
 
 METADATA = MetaData()
 
@@ -94,7 +97,7 @@ class TableRows:
         return bool(self.database.read(select(TABLES.c.table_name).where(condition)))
 
     def names(self, namespace: Identifier) -> list[str]:
-        condition = and_(self._in_catalog(), same(TABLES.c.table_namespace, joined(namespace)))
+        condition = and_(self._in_catalog(), _same(TABLES.c.table_namespace, joined(namespace)))
         return [row[0] for row in self.database.read(select(TABLES.c.table_name).where(condition))]
 
     def insert(self, identifier: Identifier, metadata_location: str) -> Write:
@@ -119,7 +122,7 @@ class TableRows:
     def _swap(self, identifier: Identifier, base: str, new: str) -> Update:
         return (
             update(TABLES)
-            .where(self._is(identifier), same(TABLES.c.metadata_location, base))
+            .where(self._is(identifier), _same(TABLES.c.metadata_location, base))
             .values(metadata_location=new, previous_metadata_location=base)
         )
 
@@ -135,19 +138,19 @@ class TableRows:
         """Deletes a row if its metadata file is still the given one."""
         column = TABLES.c.metadata_location
         is_current = (
-            column.is_(None) if metadata_location is None else same(column, metadata_location)
+            column.is_(None) if metadata_location is None else _same(column, metadata_location)
         )
         return self.database.write(delete(TABLES).where(self._is(identifier), is_current))
 
     def _is(self, identifier: Identifier) -> ColumnElement[bool]:
         return and_(
             self._in_catalog(),
-            same(TABLES.c.table_namespace, joined(identifier[:-1])),
-            same(TABLES.c.table_name, identifier[-1]),
+            _same(TABLES.c.table_namespace, joined(identifier[:-1])),
+            _same(TABLES.c.table_name, identifier[-1]),
         )
 
     def _in_catalog(self) -> ColumnElement[bool]:
-        ours = same(TABLES.c.catalog_name, self.database.catalog)
+        ours = _same(TABLES.c.catalog_name, self.database.catalog)
         if not self.typed:
             return ours
         of_kind = TABLES.c.iceberg_type == self.kind
@@ -171,8 +174,8 @@ class NamespaceRows:
     def has_rows_of_tables(self, namespace: Identifier) -> bool:
         """Whether there are tables or views in a namespace."""
         condition = and_(
-            same(TABLES.c.catalog_name, self.database.catalog),
-            same(TABLES.c.table_namespace, joined(namespace)),
+            _same(TABLES.c.catalog_name, self.database.catalog),
+            _same(TABLES.c.table_namespace, joined(namespace)),
         )
         return bool(self.database.read(select(TABLES.c.table_name).where(condition).limit(1)))
 
@@ -227,19 +230,19 @@ class NamespaceRows:
 
     def _is(self, namespace: Identifier) -> ColumnElement[bool]:
         return and_(
-            same(NAMESPACE_PROPERTIES.c.catalog_name, self.database.catalog),
-            same(NAMESPACE_PROPERTIES.c.namespace, joined(namespace)),
+            _same(NAMESPACE_PROPERTIES.c.catalog_name, self.database.catalog),
+            _same(NAMESPACE_PROPERTIES.c.namespace, joined(namespace)),
         )
 
     def _select(self, namespace: Identifier) -> CompoundSelect[Any]:
         def names(table: Table, column: Column[str]) -> Select[Any]:
-            condition = same(table.c.catalog_name, self.database.catalog)
+            condition = _same(table.c.catalog_name, self.database.catalog)
             if namespace:
                 # Not LIKE, which ignores case in some databases and has special characters.
                 prefix = joined(namespace) + "."
-                starts = same(func.substr(column, 1, len(prefix)), prefix)
-                condition = and_(condition, or_(same(column, joined(namespace)), starts))
-            return select(column).where(condition).group_by(column, exactly(column))
+                starts = _same(func.substr(column, 1, len(prefix)), prefix)
+                condition = and_(condition, or_(_same(column, joined(namespace)), starts))
+            return select(column).where(condition).group_by(column, _exactly(column))
 
         return union_all(
             names(TABLES, TABLES.c.table_namespace),
@@ -255,3 +258,62 @@ def joined(namespace: Identifier) -> str:
 def split(text: str) -> Identifier:
     """A stored namespace as an identifier; the empty name is ()."""
     return tuple(text.split(".")) if text else ()
+
+
+# Texts are compared exactly. Databases compare by the collation of a column, which an administrator
+# may have chosen: in MySQL and MariaDB, most ignore case and accents, and blanks at the end.
+
+
+def _same(column: ColumnElement[str], value: str) -> ColumnElement[bool]:
+    """A condition: a column has exactly this value."""
+    return _Same(column, value)
+
+
+def _exactly(column: ColumnElement[str]) -> ColumnElement[str]:
+    """A column, for grouping by its exact value."""
+    return _Exactly(column)
+
+
+class _Same(FunctionElement[bool]):
+    name = "same"
+    type = Boolean()
+    inherit_cache = True
+
+
+class _Exactly(FunctionElement[str]):
+    name = "exactly"
+    type = String()
+    inherit_cache = True
+
+
+@compiles(_Same)
+def _plain_same(element: _Same, compiler: SQLCompiler, **options: Any) -> str:
+    one, other = _sides(element, compiler, options)
+    return f"{one} = {other}"
+
+
+@compiles(_Same, "mysql", "mariadb")
+def _mysql_same(element: _Same, compiler: SQLCompiler, **options: Any) -> str:
+    one, other = _sides(element, compiler, options)
+    # By the first, an index is used.
+    return f"({one} = {other} AND {_bytes(one)} = {_bytes(other)})"
+
+
+@compiles(_Exactly)
+def _plain_exactly(element: _Exactly, compiler: SQLCompiler, **options: Any) -> str:
+    return _sides(element, compiler, options)[0]
+
+
+@compiles(_Exactly, "mysql", "mariadb")
+def _mysql_exactly(element: _Exactly, compiler: SQLCompiler, **options: Any) -> str:
+    return _bytes(_sides(element, compiler, options)[0])
+
+
+def _sides(
+    element: FunctionElement[Any], compiler: SQLCompiler, options: dict[str, Any]
+) -> list[str]:
+    return [compiler.process(clause, **options) for clause in element.clauses]
+
+
+def _bytes(text: str) -> str:
+    return f"CAST(CONVERT({text} USING utf8mb4) AS BINARY)"

@@ -86,6 +86,14 @@ def missing_driver(catalog: str, url: URL, error: Exception) -> InvalidOptionErr
     )
 
 
+def timeouts(url: URL) -> dict[str, int]:
+    """How long a driver waits, as arguments that the URL lacks; by default it is forever."""
+    return {name: value for name, value in _waits_of_driver(url).items() if name not in url.query}
+
+
+# Longer than servers let statements wait for a lock by default (50 s in MySQL).
+_ANSWER_S = 120
+_CONNECT_S = 30
 _OWN_JDBC_PROPERTIES = ("schema-version", "strict-mode", "init-catalog-tables")
 # Maps names of the JDBC driver to those of libpq.
 _PARAMETERS = {
@@ -168,3 +176,26 @@ def _commits_each(name: str, value: str | tuple[str, ...]) -> bool:
 
 def _last(value: str | tuple[str, ...]) -> str:
     return value if isinstance(value, str) else value[-1]
+
+
+def _waits_of_driver(url: URL) -> dict[str, int]:
+    match url.get_backend_name(), url.get_driver_name():
+        case "sqlite", _:
+            # Only one writer at a time can lock a file; the others wait.
+            return {"timeout": 60}
+        case _, "pymysql" | "mysqldb":
+            return {
+                "connect_timeout": _CONNECT_S,
+                "read_timeout": _ANSWER_S,
+                "write_timeout": _ANSWER_S,
+            }
+        case "postgresql", "psycopg" | "psycopg2":
+            # libpq has no time for an answer; it finds out if the other machine is gone.
+            return {
+                "connect_timeout": _CONNECT_S,
+                "tcp_user_timeout": _ANSWER_S * 1000,
+                "keepalives_idle": 30,
+                "keepalives_interval": 10,
+                "keepalives_count": 3,
+            }
+    return {}

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from icebergds.catalog.address import TableAddress
+from icebergds.catalog.metadata_writing import next_metadata
 from icebergds.catalog.new_properties import new_table_properties
-from icebergds.catalog.next_metadata import next_metadata
 from icebergds.commit.operations import TableState
 from icebergds.errors import AlreadyExistsError, NoSuchTableError
 from icebergds.io.fileio import FileIO

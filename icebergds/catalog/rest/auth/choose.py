@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping
+import threading
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from icebergds.catalog.rest.auth.base import Authenticator, FixedHeader
 from icebergds.catalog.rest.auth.custom import ProvidedHeader, load_provider
@@ -146,8 +148,6 @@ def oauth2_options(name: str, properties: Mapping[str, str], secrets: Secrets) -
 
 
 def _google(name: str, properties: Mapping[str, str], secrets: Secrets) -> Authenticator:
-    from icebergds.catalog.rest.auth.google import DEFAULT_SCOPE, GoogleTokens
-
     ours = own_options("google", properties)
     path = properties.get("gcp.auth.credentials-path") or ours.get("credentials_path")
     scopes = properties.get("gcp.auth.scopes") or ours.get("scopes") or DEFAULT_SCOPE
@@ -179,3 +179,57 @@ def own_options(kind: str, properties: Mapping[str, str]) -> dict[str, str]:
         for key, value in properties.items()
         if key.startswith(prefix) and value
     }
+
+
+DEFAULT_SCOPE = "https://www.googleapis.com/auth/cloud-platform"
+
+
+class GoogleTokens:
+    """Provides tokens (`HeaderProvider`).
+
+    Args:
+        catalog: the catalog's name in messages.
+        credentials_path: a file with credentials; None for those of the environment.
+
+    Raises:
+        InvalidOptionError: google-auth is not installed, or there are no credentials.
+    """
+
+    def __init__(self, catalog: str, credentials_path: str | None, scopes: Sequence[str]) -> None:
+        try:
+            import google.auth
+            from google.auth.exceptions import GoogleAuthError
+            from google.auth.transport.requests import Request
+        except ImportError as error:
+            raise InvalidOptionError(
+                f"catalog {catalog}: authentication by Google needs google-auth: pip install "
+                "'icebergds[gcs]'"
+            ) from error
+        # It has no types.
+        auth: Any = google.auth
+        try:
+            if credentials_path:
+                found = auth.load_credentials_from_file(credentials_path, scopes=scopes)
+            else:
+                found = auth.default(scopes=scopes)
+        except (GoogleAuthError, OSError, ValueError) as error:
+            raise InvalidOptionError(
+                f"catalog {catalog}: there are no credentials of Google: {type(error).__name__}; "
+                "set gcp.auth.credentials-path to a file of a service account, or the environment "
+                "variable GOOGLE_APPLICATION_CREDENTIALS"
+            ) from None
+        self._credentials: Any = found[0]
+        self._request: Any = Request()
+
+        self._lock = threading.Lock()
+
+    def auth_header(self) -> str:
+        with self._lock:
+            if not self._credentials.valid:
+                self._credentials.refresh(self._request)
+            return f"Bearer {self._credentials.token}"
+
+    def forget(self) -> None:
+        """Gets a new token at the next request."""
+        with self._lock:
+            self._credentials.token = None

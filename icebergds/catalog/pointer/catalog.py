@@ -1,0 +1,248 @@
+"""Implements what catalogs with pointers have in common (`PointerCatalog`)."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from icebergds.catalog.base import Identifier, missing_table_hint, no_namespace
+from icebergds.catalog.pointer.pointer import MetadataPointer
+from icebergds.catalog.pointer.table_operations import PointerTableOperations
+from icebergds.commit.operations import TableState
+from icebergds.errors import (
+    CommitConflictError,
+    InvalidOptionError,
+    NoSuchNamespaceError,
+    NoSuchTableError,
+)
+from icebergds.io.fileio import FileIO
+from icebergds.spec.metadata import TableMetadata
+from icebergds.spec.updates.table_updates import TableUpdate
+
+__all__ = ["PointerCatalog", "has_changes"]
+
+
+@dataclass(frozen=True, slots=True)
+class PointerCatalog(ABC):
+    """A catalog whose server stores where the current metadata file of each table is.
+
+    A subclass says what its server is asked, and lists, creates and drops namespaces; the tables'
+    part of `Catalog` is implemented here.
+
+    Attributes:
+        warehouse: where tables are whose namespace has no location; None if nowhere.
+        flat: how messages name a server without namespaces in namespaces; empty for others.
+    """
+
+    name: str
+    warehouse: str | None
+    io: FileIO
+    flat: ClassVar[str] = ""
+
+    # What the server is asked.
+
+    @abstractmethod
+    def _check(self, identifier: Identifier) -> None:
+        """Raises InvalidOptionError if this cannot be the name of a table."""
+
+    @abstractmethod
+    def _pointer(self, identifier: Identifier) -> MetadataPointer[TableMetadata]:
+        """The entry of a table whose name was checked."""
+
+    @abstractmethod
+    def _require(self, namespace: Identifier) -> object:
+        """Checks that a namespace can have tables. Raises NoSuchNamespaceError."""
+
+    @abstractmethod
+    def _some_tables(self, namespace: Identifier) -> Iterable[str] | None:
+        """Names of tables for hints; None if there is no such namespace."""
+
+    @abstractmethod
+    def _some_namespaces(self) -> Iterable[Identifier]:
+        """Namespaces for hints."""
+
+    @abstractmethod
+    def _update_namespace(
+        self, namespace: Identifier, removals: Sequence[str], updates: Mapping[str, str]
+    ) -> None:
+        """Removes and sets properties, none of them both."""
+
+    def _location_of(self, namespace: Identifier) -> str | None:
+        """Where a namespace says that its tables are. Raises NoSuchNamespaceError."""
+        return None
+
+    def _elsewhere(self) -> str:
+        """A hint for a namespace that does not exist: where else it may be."""
+        return ""
+
+    # Tables.
+
+    def operations(self, identifier: Identifier) -> PointerTableOperations:
+        self._check(identifier)
+        return PointerTableOperations(self._pointer(identifier), self.io, self._named(identifier))
+
+    def load(self, identifier: Identifier) -> TableState:
+        """The current state of a table.
+
+        Raises:
+            NoSuchTableError: the catalog has no such table, or one of another format; the message
+                suggests a similar name.
+            InvalidOptionError: the identifier cannot be the name of a table.
+        """
+        if self.flat and len(identifier) > 2:
+            # Such as a metadata table of a table, which is looked for as a table first.
+            raise NoSuchTableError(
+                f"table {self._named(identifier)} does not exist: {self.flat} has no namespaces "
+                "in namespaces; expected a database and a table, such as db.events"
+            )
+        try:
+            return self.operations(identifier).refresh()
+        except NoSuchTableError as error:
+            raise NoSuchTableError(f"{error}{self._hint(identifier)}") from None
+
+    def new_table_location(self, identifier: Identifier) -> str:
+        """A location in that of the namespace, or else in the warehouse.
+
+        Raises:
+            NoSuchNamespaceError: the namespace does not exist.
+            InvalidOptionError: there is neither, or the identifier is not a directory name.
+        """
+        self._check(identifier)
+        if any(part in (".", "..") or "/" in part for part in identifier):
+            raise InvalidOptionError(
+                f"catalog {self.name}: {'.'.join(identifier)!r} cannot be the name of a directory; "
+                "give the table a location"
+            )
+        *namespace, table = identifier
+        location = self._location_of(tuple(namespace)) or self._in_warehouse(tuple(namespace))
+        if not location:
+            raise InvalidOptionError(
+                f"catalog {self.name} has no warehouse for {'.'.join(identifier)}: set "
+                "option('catalog.warehouse', '<directory>'), or give the namespace or the table a "
+                "location"
+            )
+        return f"{self.io.absolute(location).rstrip('/')}/{table}"
+
+    def check_creation(self, identifier: Identifier, location: str) -> None:
+        """Checks that the table's namespace exists.
+
+        Raises:
+            NoSuchNamespaceError: it does not.
+            InvalidOptionError: the identifier cannot be the name of a table.
+        """
+        self._check(identifier)
+        self._require(identifier[:-1])
+
+    def create(self, identifier: Identifier, updates: Sequence[TableUpdate]) -> TableState:
+        """Creates a table in an existing namespace.
+
+        Raises:
+            AlreadyExistsError: a table or view with this name exists, in any format.
+            NoSuchNamespaceError: its namespace does not exist.
+            InvalidOptionError: the server does not allow the name.
+            CommitStateUnknownError: it is unknown whether the table was created.
+        """
+        self.check_creation(identifier, "")
+        return self.operations(identifier).create(updates)
+
+    def register(self, identifier: Identifier, metadata_location: str) -> TableState:
+        """Adds an existing table by its metadata file, which stays where it is.
+
+        Raises:
+            AlreadyExistsError: a table or view with this name exists, in any format.
+            NoSuchNamespaceError: its namespace does not exist.
+            MissingFileError: the metadata file does not exist.
+            CommitStateUnknownError: it is unknown whether the table was registered.
+        """
+        self.check_creation(identifier, "")
+        return self.operations(identifier).register(self.io.absolute(metadata_location))
+
+    def drop(self, identifier: Identifier) -> TableState | None:
+        """Drops a table but keeps its files.
+
+        Returns:
+            The table's last state; None if its metadata is missing or damaged.
+
+        Raises:
+            NoSuchTableError: there is no such table, or it is of another format.
+            CommitConflictError: other commits changed it each time; it was not dropped.
+            CommitStateUnknownError: it is unknown whether it was dropped.
+        """
+        operations = self.operations(identifier)
+        for _ in range(_DROPS):
+            found = operations.existing()
+            state = operations.last_state(found)
+            if operations.pointer.delete(found):
+                return state
+        raise CommitConflictError(
+            f"table {operations.name} was not dropped: other commits changed it {_DROPS} times "
+            "meanwhile; try again"
+        )
+
+    def rename(self, source: Identifier, target: Identifier) -> None:
+        """Renames a table; its files stay where they are.
+
+        Raises:
+            NoSuchTableError: there is no such table, or it is of another format.
+            NoSuchNamespaceError: the namespace of the target does not exist.
+            AlreadyExistsError: the target exists.
+            CommitConflictError: the table was changed meanwhile, and was not renamed.
+            CommitStateUnknownError: it is unknown whether it was renamed.
+        """
+        old, new = self.operations(source), self.operations(target)
+        self._require(target[:-1])
+        old.rename(new)
+
+    # Namespaces.
+
+    def update_namespace_properties(
+        self, namespace: Identifier, removals: Sequence[str], updates: Mapping[str, str]
+    ) -> None:
+        """Removes and sets properties.
+
+        Raises:
+            NoSuchNamespaceError: there is no such namespace.
+            InvalidOptionError: a property is both removed and set, or not allowed.
+            UnsupportedFeatureError: namespaces have no properties.
+            CommitStateUnknownError: it is unknown whether they were changed.
+        """
+        if both := set(removals) & updates.keys():
+            raise InvalidOptionError(
+                f"namespace {self._named(namespace)}: {', '.join(sorted(both))} cannot be both "
+                "removed and set"
+            )
+        self._update_namespace(namespace, removals, updates)
+
+    # For subclasses.
+
+    def _named(self, identifier: Identifier) -> str:
+        return ".".join((self.name, *identifier))
+
+    def _no_namespace(self, namespace: Identifier) -> NoSuchNamespaceError:
+        """The error of a namespace that does not exist."""
+        error = no_namespace(self.name, namespace, self._some_namespaces())
+        return NoSuchNamespaceError(f"{error}{self._elsewhere()}")
+
+    def _in_warehouse(self, namespace: Identifier) -> str | None:
+        """The directory of a namespace without a location, as Java Iceberg chooses it."""
+        if not self.warehouse:
+            return None
+        return f"{self.io.absolute(self.warehouse).rstrip('/')}/{'.'.join(namespace)}.db"
+
+    def _hint(self, identifier: Identifier) -> str:
+        tables = self._some_tables(identifier[:-1])
+        hint = missing_table_hint(identifier, tables, self._some_namespaces)
+        return hint if tables is not None else f"{hint}{self._elsewhere()}"
+
+
+def has_changes(
+    properties: Mapping[str, str], removals: Sequence[str], updates: Mapping[str, str]
+) -> bool:
+    """Whether the properties of a namespace are what a change was to make of them."""
+    return updates.items() <= properties.items() and properties.keys().isdisjoint(removals)
+
+
+# Attempts to drop a table that others commit to.
+_DROPS = 20
