@@ -16,9 +16,7 @@ from icebergds.catalog.hive.parameters import (
 )
 from icebergds.errors import UnsupportedFeatureError
 from icebergds.spec.metadata import TableMetadata
-from icebergds.spec.table_properties import bool_property
-
-ENGINE_HIVE_ENABLED = "engine.hive.enabled"
+from icebergds.spec.table_properties import ENGINE_HIVE_ENABLED
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +84,9 @@ def changed_entry(
             f"table {entry.database}.{entry.name} is encrypted ({ENCRYPTION_KEY_ID}), which is not "
             "supported in a Hive catalog"
         )
-    hive_engine = bool_property(metadata.properties, ENGINE_HIVE_ENABLED, options.hive_engine)
+    hive_engine = ENGINE_HIVE_ENABLED.of(metadata.properties)
+    if hive_engine is None:
+        hive_engine = options.hive_engine
     parameters = table_parameters(
         metadata,
         location,

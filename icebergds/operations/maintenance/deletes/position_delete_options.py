@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from icebergds.errors import InvalidOptionError
 from icebergds.operations.options.values import boolean, not_negative, one_of, parse, positive
-from icebergds.operations.write.delete_file_settings import delete_file_size
 from icebergds.spec.metadata import TableMetadata
+from icebergds.spec.table_properties import DELETE_TARGET_FILE_SIZE_BYTES
 from icebergds.suggestions import did_you_mean
 
 _TARGET_SIZE = "target-file-size-bytes"
@@ -93,7 +93,9 @@ def parse_position_delete_options(
     """
     given = {name.lower(): value for name, value in given.items()}
     _refuse_unknown(given)
-    target = parse(given, _TARGET_SIZE, positive, delete_file_size(metadata))
+    target = parse(
+        given, _TARGET_SIZE, positive, DELETE_TARGET_FILE_SIZE_BYTES.of(metadata.properties)
+    )
     least = parse(given, _MIN_SIZE, not_negative, int(target * _MIN_SIZE_RATIO))
     most = parse(given, _MAX_SIZE, positive, int(target * _MAX_SIZE_RATIO))
     if not least < target < most:

@@ -10,7 +10,7 @@ from math import inf, nan
 
 from icebergds.errors import InvalidOptionError
 from icebergds.operations.options.values import boolean, not_negative, parse, positive
-from icebergds.operations.write.data_file_settings import data_file_size
+from icebergds.spec.table_properties import TARGET_FILE_SIZE_BYTES
 from icebergds.suggestions import did_you_mean
 
 _MIN_SHARE, _MAX_SHARE = 0.75, 1.8
@@ -108,7 +108,9 @@ class RewriteOptions:
         """
         given = {name.lower(): value for name, value in options.items()}
         _refuse_unknown(given)
-        target = parse(given, "target-file-size-bytes", positive, data_file_size(properties))
+        target = parse(
+            given, "target-file-size-bytes", positive, TARGET_FILE_SIZE_BYTES.of(properties)
+        )
         max_commits = parse(given, "partial-progress.max-commits", positive, 10)
         found = cls(
             target_file_size=target,
