@@ -17,11 +17,7 @@ from icebergds.spec.json.schema import check_storable
 from icebergds.spec.metadata import TableMetadata
 from icebergds.spec.table_properties import (
     METADATA_COMPRESSION,
-    METADATA_COMPRESSION_DEFAULT,
     METADATA_DELETE_AFTER_COMMIT_ENABLED,
-    METADATA_DELETE_AFTER_COMMIT_ENABLED_DEFAULT,
-    bool_property,
-    choice_property,
 )
 from icebergds.spec.updates import apply_updates
 from icebergds.spec.updates.table_updates import TableUpdate
@@ -107,12 +103,12 @@ def write_metadata_file(io: FileIO, location: str, data: bytes, what: str) -> No
 
 def check_compression(metadata: TableMetadata) -> None:
     """Raises InvalidOptionError if a table asks for a compression that metadata cannot have."""
-    choice_property(metadata.properties, METADATA_COMPRESSION, "", ("none", "gzip"))
+    METADATA_COMPRESSION.check(metadata.properties)
 
 
 def is_compressed(metadata: TableMetadata) -> bool:
     """Whether a table's metadata files are to be compressed."""
-    return _codec(metadata).strip().lower() == "gzip"
+    return METADATA_COMPRESSION.of(metadata.properties) == "gzip"
 
 
 def delete_quietly(io: FileIO, location: str, what: str) -> None:
@@ -143,19 +139,11 @@ def delete_unlogged(
     kept = {entry.metadata_file for entry in metadata.metadata_log}
     removed = [e.metadata_file for e in base.metadata_log if e.metadata_file not in kept]
     try:
-        if removed and bool_property(
-            metadata.properties,
-            METADATA_DELETE_AFTER_COMMIT_ENABLED,
-            METADATA_DELETE_AFTER_COMMIT_ENABLED_DEFAULT,
-        ):
+        if removed and METADATA_DELETE_AFTER_COMMIT_ENABLED.of(metadata.properties):
             io.delete_all(file for unlogged in removed for file in files_of(unlogged))
     except Exception as error:
         level = undeleted_level(removed[0])
         _LOG.log(level, "table %s: old metadata files were not deleted: %s", name, error)
-
-
-def _codec(metadata: TableMetadata) -> str:
-    return metadata.properties.get(METADATA_COMPRESSION, METADATA_COMPRESSION_DEFAULT)
 
 
 _NUMBER = re.compile(r"([0-9]+)-")

@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 
 from icebergds.commit.base import CommitBase
 from icebergds.commit.column_manifests import manifest_form
-from icebergds.commit.new_manifests import UNASSIGNED, target_manifest_size
+from icebergds.commit.new_manifests import UNASSIGNED
 from icebergds.commit.partition_summaries import column_summaries
 from icebergds.commit.selection import read_together
 from icebergds.commit.workspace import Workspace
@@ -28,6 +28,7 @@ from icebergds.formats.manifests.columns import EntryColumns, Int64s
 from icebergds.formats.manifests.side_by_side import MANIFEST_READERS
 from icebergds.formats.manifests.writer import ManifestForm
 from icebergds.spec.manifest import ManifestEntryStatus, ManifestFile
+from icebergds.spec.table_properties import MANIFEST_TARGET_SIZE_BYTES
 from icebergds.spec.types import StructType
 
 _KEPT_BYTES = 64 << 20
@@ -278,7 +279,7 @@ class _Clustering:
     def _split(self) -> Int64s:
         """Where the manifests begin and end in the order of the entries."""
         total = len(self._order)
-        target = target_manifest_size(self._base.metadata.properties)
+        target = MANIFEST_TARGET_SIZE_BYTES.of(self._base.metadata.properties)
         parts = min(total, max(1, ceil(total * self._entry_size() / target)))
         return np.linspace(0, total, parts + 1).astype(np.int64)
 

@@ -15,7 +15,7 @@ from urllib.parse import quote
 from icebergds.errors import AlreadyCommittedError, InvalidMetadataError, ValidationError
 from icebergds.spec.metadata import TableMetadata
 from icebergds.spec.snapshot import RefType, Snapshot
-from icebergds.spec.table_properties import TXN_MAX_AGE_MS, TXN_MAX_AGE_MS_DEFAULT, int_property
+from icebergds.spec.table_properties import TXN_MAX_AGE_MS
 from icebergds.spec.updates.table_updates import RemoveProperties, SetProperties, TableUpdate
 from icebergds.spec.values.dates import now_ms
 
@@ -191,7 +191,7 @@ def _outdated(metadata: TableMetadata, now_ms: int) -> Iterator[str]:
     Raises:
         InvalidOptionError: the property that says how old is malformed.
     """
-    max_age = int_property(metadata.properties, TXN_MAX_AGE_MS, TXN_MAX_AGE_MS_DEFAULT, minimum=0)
+    max_age = TXN_MAX_AGE_MS.of(metadata.properties)
     for name, text in metadata.properties.items():
         newest = text.split(",")[0].split("@")[-1]
         if not (name.startswith(_PROPERTY) and newest.startswith(_TIME)):

@@ -6,13 +6,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from icebergds.commit.base import CommitBase
-from icebergds.commit.new_manifests import UNASSIGNED, target_manifest_size, write_entries
+from icebergds.commit.new_manifests import UNASSIGNED, write_entries
 from icebergds.commit.workspace import Workspace
 from icebergds.formats.manifests.manifest import read_manifest
 from icebergds.io.background import start_reading
-from icebergds.spec import table_properties as names
 from icebergds.spec.manifest import ManifestEntry, ManifestEntryStatus, ManifestFile
-from icebergds.spec.table_properties import bool_property, int_property
+from icebergds.spec.table_properties import (
+    MANIFEST_MERGE_ENABLED,
+    MANIFEST_MIN_MERGE_COUNT,
+    MANIFEST_TARGET_SIZE_BYTES,
+)
 
 
 def merge_manifests(
@@ -38,17 +41,13 @@ def _bins(
     properties: Mapping[str, str], manifests: Sequence[ManifestFile]
 ) -> list[list[ManifestFile]]:
     """The manifests to merge into one, those that stay as they are by themselves; in order."""
-    if not manifests or not bool_property(
-        properties, names.MANIFEST_MERGE_ENABLED, names.MANIFEST_MERGE_ENABLED_DEFAULT
-    ):
+    if not manifests or not MANIFEST_MERGE_ENABLED.of(properties):
         return [[manifest] for manifest in manifests]
-    least = int_property(
-        properties, names.MANIFEST_MIN_MERGE_COUNT, names.MANIFEST_MIN_MERGE_COUNT_DEFAULT
-    )
+    least = MANIFEST_MIN_MERGE_COUNT.of(properties)
     bins: list[list[ManifestFile]] = []
     for spec_id in sorted({m.partition_spec_id for m in manifests}, reverse=True):
         group = [m for m in manifests if m.partition_spec_id == spec_id]
-        for packed in _packed_from_end(group, target_manifest_size(properties)):
+        for packed in _packed_from_end(group, MANIFEST_TARGET_SIZE_BYTES.of(properties)):
             # The bin with the newest manifest is merged only once it holds enough manifests.
             waits = packed[0] is manifests[0] and len(packed) < least
             bins += [[manifest] for manifest in packed] if waits else [packed]

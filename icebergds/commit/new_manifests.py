@@ -20,9 +20,8 @@ from icebergds.commit.file_selection import FileKey, file_key
 from icebergds.commit.partition_summaries import partition_summaries
 from icebergds.commit.workspace import Workspace
 from icebergds.errors import InvalidDataError, InvalidOptionError
-from icebergds.formats.avro.container_writer import CODECS, check_codec
+from icebergds.formats.avro.container_writer import check_codec
 from icebergds.formats.manifests.manifest import INHERITED, write_manifest
-from icebergds.spec import table_properties as names
 from icebergds.spec.manifest import (
     DataFile,
     FileContent,
@@ -31,7 +30,11 @@ from icebergds.spec.manifest import (
     ManifestEntryStatus,
     ManifestFile,
 )
-from icebergds.spec.table_properties import choice_property, int_property
+from icebergds.spec.table_properties import (
+    MANIFEST_COMPRESSION,
+    MANIFEST_COMPRESSION_LEVEL,
+    MANIFEST_TARGET_SIZE_BYTES,
+)
 
 UNASSIGNED = -1
 """Placeholder for the sequence number of the new snapshot."""
@@ -101,42 +104,21 @@ def write_entries(
     return _write(work, base, entries, spec_id, content, _encode(base, entries, spec_id, content))
 
 
-def target_manifest_size(properties: Mapping[str, str]) -> int:
-    """Target size of a manifest in bytes (`commit.manifest.target-size-bytes`)."""
-    return int_property(
-        properties,
-        names.MANIFEST_TARGET_SIZE_BYTES,
-        names.MANIFEST_TARGET_SIZE_BYTES_DEFAULT,
-        minimum=1,
-    )
-
-
-def manifest_codec(properties: Mapping[str, str]) -> str:
-    """The codec of manifests and manifest lists (`write.manifest.compression-codec`).
-
-    Raises:
-        InvalidOptionError: Avro files do not support the codec.
-    """
-    return choice_property(
-        properties, names.MANIFEST_COMPRESSION, names.MANIFEST_COMPRESSION_DEFAULT, CODECS
-    )
-
-
 def manifest_compression(properties: Mapping[str, str]) -> tuple[str, int | None]:
     """Codec and level of manifests (`write.manifest.compression-*`); None for the default level.
 
     Raises:
         InvalidOptionError: Avro files do not support the codec, or the codec the level.
     """
-    codec = manifest_codec(properties)
-    if names.MANIFEST_COMPRESSION_LEVEL not in properties:
+    codec = MANIFEST_COMPRESSION.of(properties)
+    level = MANIFEST_COMPRESSION_LEVEL.of(properties)
+    if level is None:
         return codec, None
-    level = int_property(properties, names.MANIFEST_COMPRESSION_LEVEL, 0)
     try:
         check_codec(codec, level)
     except InvalidOptionError as error:
         raise InvalidOptionError(
-            f"property {names.MANIFEST_COMPRESSION_LEVEL} is {level}: {error}"
+            f"property {MANIFEST_COMPRESSION_LEVEL.name} is {level}: {error}"
         ) from None
     return codec, level
 
@@ -200,7 +182,7 @@ def _write_split(
     left = iter(entries)
     sample = list(islice(left, _SAMPLE))
     data = _encode(base, sample, spec_id, content)
-    target = target_manifest_size(base.metadata.properties)
+    target = MANIFEST_TARGET_SIZE_BYTES.of(base.metadata.properties)
     if count == len(sample) and len(data) <= target:
         yield _write(work, base, sample, spec_id, content, data)
         return

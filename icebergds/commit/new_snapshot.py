@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from icebergds.commit.base import CommitBase
-from icebergds.commit.new_manifests import UNASSIGNED, manifest_codec
+from icebergds.commit.new_manifests import UNASSIGNED
 from icebergds.commit.operations import Change
 from icebergds.commit.options import CommitOptions
 from icebergds.commit.summary import complete_summary
@@ -15,6 +15,7 @@ from icebergds.errors import InvalidOptionError
 from icebergds.formats.manifests.manifest_list import write_manifest_list
 from icebergds.spec.manifest import ManifestContent, ManifestFile
 from icebergds.spec.snapshot import MAIN_BRANCH, OWN_OPERATION, RefType, Snapshot, SnapshotRef
+from icebergds.spec.table_properties import MANIFEST_COMPRESSION
 from icebergds.spec.updates.requirements import (
     AssertRefSnapshotId,
     AssertTableUuid,
@@ -67,7 +68,7 @@ def snapshot_change(
         parent_snapshot_id=parent_id,
         sequence_number=base.sequence_number,
         first_row_id=first_row_id,
-        codec=manifest_codec(metadata.properties),
+        codec=MANIFEST_COMPRESSION.of(metadata.properties),
     )
     paths = [manifest.manifest_path for manifest in manifests]
     properties = dict(options.snapshot_properties)

@@ -10,12 +10,8 @@ from icebergds.spec.metadata import TableMetadata
 from icebergds.spec.snapshot import MAIN_BRANCH, RefType, SnapshotRef
 from icebergds.spec.table_properties import (
     MAX_REF_AGE_MS,
-    MAX_REF_AGE_MS_DEFAULT,
     MAX_SNAPSHOT_AGE_MS,
-    MAX_SNAPSHOT_AGE_MS_DEFAULT,
     MIN_SNAPSHOTS_TO_KEEP,
-    MIN_SNAPSHOTS_TO_KEEP_DEFAULT,
-    int_property,
 )
 
 
@@ -66,9 +62,9 @@ def choose_expired(request: ExpiryRequest, metadata: TableMetadata, table: str) 
         InvalidOptionError: a property `history.expire.*` is malformed.
     """
     properties = metadata.properties
-    max_age = int_property(properties, MAX_SNAPSHOT_AGE_MS, MAX_SNAPSHOT_AGE_MS_DEFAULT)
+    max_age = MAX_SNAPSHOT_AGE_MS.of(properties)
     cutoff = request.now_ms - max_age if request.older_than_ms is None else request.older_than_ms
-    count = int_property(properties, MIN_SNAPSHOTS_TO_KEEP, MIN_SNAPSHOTS_TO_KEEP_DEFAULT)
+    count = MIN_SNAPSHOTS_TO_KEEP.of(properties)
     refs = _kept_refs(metadata, request.now_ms)
     _refuse_heads(request.snapshot_ids, refs, table)
     kept = {ref.snapshot_id for ref in refs.values()}
@@ -97,7 +93,7 @@ def choose_expired(request: ExpiryRequest, metadata: TableMetadata, table: str) 
 
 def _kept_refs(metadata: TableMetadata, now_ms: int) -> dict[str, SnapshotRef]:
     """The refs that are not older than their maximum age; always the main branch."""
-    default = int_property(metadata.properties, MAX_REF_AGE_MS, MAX_REF_AGE_MS_DEFAULT)
+    default = MAX_REF_AGE_MS.of(metadata.properties)
 
     def is_kept(name: str, ref: SnapshotRef) -> bool:
         max_age = default if ref.max_ref_age_ms is None else ref.max_ref_age_ms

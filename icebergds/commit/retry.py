@@ -27,7 +27,6 @@ from icebergds.errors import (
     StorageError,
 )
 from icebergds.spec import table_properties as names
-from icebergds.spec.table_properties import int_property
 from icebergds.spec.updates.table_updates import AddSnapshot
 
 _LOG = logging.getLogger(__name__)
@@ -189,18 +188,6 @@ def _commit_changes(
             return _check_status(target, uuids, checks, is_committed, error)
 
 
-def check_retry_properties(properties: Mapping[str, str]) -> None:
-    """Checks `commit.retry.*` and `commit.status-check.*` of a new table.
-
-    For new tables only, like Java Iceberg: commits accept negative numbers.
-
-    Raises:
-        InvalidOptionError: a property is not an integer, or is negative.
-    """
-    _retries(properties, minimum=0)
-    _status_checks(properties, minimum=0)
-
-
 def _check_status(
     target: CommitTarget,
     uuids: Sequence[str | None],
@@ -291,32 +278,19 @@ class _Backoff:
             wait_ms *= 2
 
 
-def _retries(properties: Mapping[str, str], minimum: int | None = None) -> _Backoff:
-    def number(name: str, default: int) -> int:
-        return int_property(properties, name, default, minimum=minimum)
-
+def _retries(properties: Mapping[str, str]) -> _Backoff:
     return _Backoff(
-        number(names.COMMIT_NUM_RETRIES, names.COMMIT_NUM_RETRIES_DEFAULT),
-        number(names.COMMIT_MIN_RETRY_WAIT_MS, names.COMMIT_MIN_RETRY_WAIT_MS_DEFAULT),
-        number(names.COMMIT_MAX_RETRY_WAIT_MS, names.COMMIT_MAX_RETRY_WAIT_MS_DEFAULT),
-        number(names.COMMIT_TOTAL_RETRY_TIME_MS, names.COMMIT_TOTAL_RETRY_TIME_MS_DEFAULT),
+        names.COMMIT_NUM_RETRIES.of(properties),
+        names.COMMIT_MIN_RETRY_WAIT_MS.of(properties),
+        names.COMMIT_MAX_RETRY_WAIT_MS.of(properties),
+        names.COMMIT_TOTAL_RETRY_TIME_MS.of(properties),
     )
 
 
-def _status_checks(properties: Mapping[str, str], minimum: int | None = None) -> _Backoff:
-    def number(name: str, default: int) -> int:
-        return int_property(properties, name, default, minimum=minimum)
-
+def _status_checks(properties: Mapping[str, str]) -> _Backoff:
     return _Backoff(
-        number(names.COMMIT_NUM_STATUS_CHECKS, names.COMMIT_NUM_STATUS_CHECKS_DEFAULT),
-        number(
-            names.COMMIT_STATUS_CHECKS_MIN_WAIT_MS, names.COMMIT_STATUS_CHECKS_MIN_WAIT_MS_DEFAULT
-        ),
-        number(
-            names.COMMIT_STATUS_CHECKS_MAX_WAIT_MS, names.COMMIT_STATUS_CHECKS_MAX_WAIT_MS_DEFAULT
-        ),
-        number(
-            names.COMMIT_STATUS_CHECKS_TOTAL_WAIT_MS,
-            names.COMMIT_STATUS_CHECKS_TOTAL_WAIT_MS_DEFAULT,
-        ),
+        names.COMMIT_NUM_STATUS_CHECKS.of(properties),
+        names.COMMIT_STATUS_CHECKS_MIN_WAIT_MS.of(properties),
+        names.COMMIT_STATUS_CHECKS_MAX_WAIT_MS.of(properties),
+        names.COMMIT_STATUS_CHECKS_TOTAL_WAIT_MS.of(properties),
     )

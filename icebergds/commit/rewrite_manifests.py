@@ -9,12 +9,12 @@ from typing import TypeAlias
 from icebergds.commit.base import CommitBase, require_branch
 from icebergds.commit.cluster_manifests import ClusteredManifests, cluster_manifests
 from icebergds.commit.merge_manifests import can_merge, merge_manifests
-from icebergds.commit.new_manifests import target_manifest_size
 from icebergds.commit.new_snapshot import NewSnapshot
 from icebergds.commit.nothing_to_commit import NothingToCommitError
 from icebergds.commit.workspace import Workspace
 from icebergds.errors import ValidationError
 from icebergds.spec.manifest import ManifestContent, ManifestFile
+from icebergds.spec.table_properties import MANIFEST_TARGET_SIZE_BYTES
 
 _ManifestKey: TypeAlias = tuple[str, int | None]
 """A manifest and the first row id of its entries, which a later commit may have assigned."""
@@ -118,5 +118,5 @@ def _is_live(manifest: ManifestFile) -> bool:
 
 def _is_small(base: CommitBase, manifests: Sequence[ManifestFile]) -> bool:
     """Whether rewriting would leave one manifest where there is at most one."""
-    target = target_manifest_size(base.metadata.properties)
+    target = MANIFEST_TARGET_SIZE_BYTES.of(base.metadata.properties)
     return len(manifests) < 2 and all(m.manifest_length <= target for m in manifests)

@@ -6,12 +6,11 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
 from icebergds.commit.base import CommitBase
-from icebergds.spec import table_properties as names
 from icebergds.spec.manifest import DataFile, FileContent
 from icebergds.spec.partition import partition_path
 from icebergds.spec.partition_keys import PartitionKey, partition_of
 from icebergds.spec.snapshot import Snapshot
-from icebergds.spec.table_properties import int_property
+from icebergds.spec.table_properties import SUMMARY_PARTITION_LIMIT
 
 _TOTALS = {
     "total-records": ("added-records", "deleted-records"),
@@ -38,11 +37,7 @@ def changes_summary(
                 of_partition[name] += number
     summary = _texts(counts)
     summary["changed-partition-count"] = str(len(by_partition))
-    limit = int_property(
-        base.metadata.properties,
-        names.SUMMARY_PARTITION_LIMIT,
-        names.SUMMARY_PARTITION_LIMIT_DEFAULT,
-    )
+    limit = SUMMARY_PARTITION_LIMIT.of(base.metadata.properties)
     if by_partition and len(by_partition) <= limit:
         summary["partition-summaries-included"] = "true"
         for file, of_partition in by_partition.values():

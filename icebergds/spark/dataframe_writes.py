@@ -10,10 +10,10 @@ from icebergds.catalog.loaded_table import LoadedTable
 from icebergds.commit.snapshot_commit import Committed
 from icebergds.errors import InvalidDataError
 from icebergds.operations.conditions import plannable_condition
-from icebergds.operations.write.distribution_mode import distribution_mode
 from icebergds.operations.write.metadata_delete import is_metadata_delete
 from icebergds.operations.write.options import WriteOptions, refuse_options_of_writes
 from icebergds.operations.write.read_marks import ReadMark
+from icebergds.operations.write.table_settings import distribution_mode
 from icebergds.spark.distribution import distribute, sort_within_tasks
 from icebergds.spark.float_texts import floats_as_text
 from icebergds.spark.read_mark import read_marks

@@ -190,7 +190,7 @@ class TableMetadata:
     @property
     def metadata_directory(self) -> str:
         """The directory of new metadata files, manifest lists and manifests."""
-        return (self.properties.get(METADATA_PATH) or metadata_directory(self.location)).rstrip("/")
+        return (METADATA_PATH.of(self.properties) or metadata_directory(self.location)).rstrip("/")
 
     @cached_property
     def schema_history(self) -> tuple[Schema, ...]:

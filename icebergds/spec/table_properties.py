@@ -1,19 +1,192 @@
-"""Names the table properties used by writes and commits, with defaults and typed access.
+"""Describes each table property once: its key, values, default and meaning.
 
-Names and defaults are Java Iceberg's. A property of `X` has its default in `X_DEFAULT`.
+`X.of(table.properties)` is a property's value. Checks of new values, hints at misspelt names and
+the tables of `docs/properties.md` come from what stands here. Keys are Java Iceberg's, and so are
+defaults unless the property's text says otherwise.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from icebergds.errors import InvalidOptionError
 from icebergds.suggestions import did_you_mean
 
-FORMAT_VERSION = "format-version"
-FORMAT_VERSION_DEFAULT = 2
+_Value = TypeVar("_Value")
+_Unset = TypeVar("_Unset")
 
+
+# Named tuples are defined faster than dataclasses; every process of Spark imports this module.
+class Kind(NamedTuple, Generic[_Value]):
+    """What values a property may have.
+
+    Attributes:
+        expected: says it, in errors and docs.
+        parse: the value of a text; None if it is wrong.
+        words: all values, if they are words, for suggestions.
+        read: parses what is there, if that may be more than may be set here: a table of another
+            engine can be written all the same.
+    """
+
+    expected: str
+    parse: Callable[[str], _Value | None]
+    words: tuple[str, ...] = ()
+    read: Callable[[str], _Value | None] | None = None
+
+
+class Property(NamedTuple, Generic[_Value, _Unset]):
+    """A property, of tables if it is one of `PROPERTIES`.
+
+    Those of file formats are also looked for under `write.delete.`, for delete files.
+
+    Attributes:
+        name: the key; if it ends in a dot, the name of a column follows.
+        default: the value if it is not set; None if that depends on something else.
+    """
+
+    name: str
+    kind: Kind[_Value]
+    default: _Unset
+
+    def of(self, properties: Mapping[str, str], *, deletes: bool = False) -> _Value | _Unset:
+        """The value in a table's properties, or the default if it is not set.
+
+        Args:
+            deletes: the value for delete files, which may have their own.
+
+        Raises:
+            InvalidOptionError: the value is wrong.
+        """
+        return self.named(self.set_name(properties, deletes=deletes), properties)
+
+    def set_name(self, properties: Mapping[str, str], *, deletes: bool = False) -> str:
+        """The name that it is set under, or would be."""
+        by_deletes = deletes and self._is_of_format and self._name_for_deletes in properties
+        return self._name_for_deletes if by_deletes else self.name
+
+    def named(self, name: str | None, properties: Mapping[str, str]) -> _Value | _Unset:
+        """The value that is set under a name: that for delete files, or for a column."""
+        if name is None or name not in properties:
+            return self.default
+        return self._parsed(name, properties, self.kind.read or self.kind.parse)
+
+    def by_column(self, properties: Mapping[str, str], *, deletes: bool = False) -> dict[str, str]:
+        """The names that are set, by column; for `deletes` as in `of`."""
+        prefixes = (self.name, self._name_for_deletes) if deletes else (self.name,)
+        return {
+            name.removeprefix(prefix): name
+            for prefix in prefixes
+            for name in properties
+            if name.startswith(prefix)
+        }
+
+    def check(self, properties: Mapping[str, str]) -> None:
+        """Raises InvalidOptionError if a value may not be set, other than of single columns."""
+        for name in self.names:
+            if name in properties:
+                self._parsed(name, properties, self.kind.parse)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All names that it is set under."""
+        return (self.name, self._name_for_deletes) if self._is_of_format else (self.name,)
+
+    def _parsed(
+        self, name: str, properties: Mapping[str, str], parse: Callable[[str], _Value | None]
+    ) -> _Value:
+        text = properties[name]
+        value = parse(text)
+        if value is None:
+            near = did_you_mean(text.strip(), self.kind.words)
+            raise InvalidOptionError(
+                f"property {name} is {text!r}, expected {self.kind.expected}"
+                + (f"; {near}" if near else "")
+            )
+        return value
+
+    @property
+    def _is_of_format(self) -> bool:
+        return self.name.startswith(("write.parquet.", "write.orc.", "write.avro."))
+
+    @property
+    def _name_for_deletes(self) -> str:
+        return f"write.delete.{self.name.removeprefix('write.')}"
+
+
+def one_of(*words: str) -> Kind[str]:
+    """Some words, in any case."""
+    listed = frozenset(words)
+    return Kind(
+        f"one of {', '.join(words)}",
+        lambda text: word if (word := text.strip().lower()) in listed else None,
+        words,
+    )
+
+
+def at_least(least: int) -> Kind[int]:
+    """Integers with a minimum."""
+
+    def parse(text: str) -> int | None:
+        value = _integer(text)
+        return None if value is None or value < least else value
+
+    return Kind(f"an integer of at least {least}", parse)
+
+
+def is_known(name: str) -> bool:
+    """Whether a property has an effect, or is refused or left out by its name."""
+    return name in _NAMES or name.startswith(_OF_COLUMNS)
+
+
+def nearest_known(name: str) -> str:
+    """The hint of a property that is not known; empty if no known one is near."""
+    return did_you_mean(name, _NAMES)
+
+
+_INTEGER = re.compile(r"[+-]?[0-9]+")
+_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,2})?")
+
+
+def _integer(text: str) -> int | None:
+    return int(text) if _INTEGER.fullmatch(text.strip()) else None
+
+
+def _number(text: str) -> float | None:
+    return float(text) if _NUMBER.fullmatch(text.strip()) else None
+
+
+def _probability(text: str) -> float | None:
+    value = _number(text)
+    return value if value is not None and 0 < value < 1 else None
+
+
+INTEGER = Kind("an integer", _integer)
+NUMBER = Kind("a number", _number)
+PROBABILITY = Kind("a number between 0 and 1", _probability)
+BOOLEAN = Kind(
+    "true or false", lambda text: {"true": True, "false": False}.get(text.strip().lower())
+)
+TEXT = Kind("", str)
+_CLASS = Kind("a class", str)
+_METRICS = Kind("none, counts, full or truncate(n) with n of at least 1", str)
+_LOCATION = Kind("an absolute location", str)
+_SIZE = at_least(1)
+_NATURAL = at_least(0)
+# As in Java: only new tables are refused for them.
+_SIZE_IF_NEW = _SIZE._replace(read=_integer)
+_NATURAL_IF_NEW = _NATURAL._replace(read=_integer)
+_FORMAT = one_of("parquet", "orc", "avro")
+_MODE = one_of("copy-on-write", "merge-on-read")
+_ISOLATION = one_of("none", "snapshot", "serializable")
+_MIB = 1024 * 1024
+_DAY_MS = 24 * 60 * 60 * 1000
+
+STATEMENTS = ("delete", "update", "merge")
+"""Statements that change rows, as in the names of their properties."""
+
+FORMAT_VERSION = "format-version"
 RESERVED_PROPERTIES = frozenset(
     {
         FORMAT_VERSION,
@@ -29,155 +202,247 @@ RESERVED_PROPERTIES = frozenset(
 )
 """Names for fields of the metadata itself; never stored as properties."""
 
-TXN_MAX_AGE_MS = "icebergds.txn-max-age-ms"
-TXN_MAX_AGE_MS_DEFAULT = 90 * 24 * 60 * 60 * 1000
-"""Of icebergds itself: how long the table remembers a streaming query that writes no more."""
+# Files. The text below each property is its text in the docs.
 
-COMMIT_NUM_RETRIES = "commit.retry.num-retries"
-COMMIT_NUM_RETRIES_DEFAULT = 4
-COMMIT_MIN_RETRY_WAIT_MS = "commit.retry.min-wait-ms"
-COMMIT_MIN_RETRY_WAIT_MS_DEFAULT = 100
-COMMIT_MAX_RETRY_WAIT_MS = "commit.retry.max-wait-ms"
-COMMIT_MAX_RETRY_WAIT_MS_DEFAULT = 60_000
-COMMIT_TOTAL_RETRY_TIME_MS = "commit.retry.total-timeout-ms"
-COMMIT_TOTAL_RETRY_TIME_MS_DEFAULT = 1_800_000
+DEFAULT_FILE_FORMAT = Property("write.format.default", _FORMAT, "parquet")
+"""Format of data files."""
+DELETE_FILE_FORMAT = Property("write.delete.format.default", _FORMAT, None)
+"""Format of delete files, by default that of data files (version 3 writes vectors)."""
+TARGET_FILE_SIZE_BYTES = Property("write.target-file-size-bytes", _SIZE_IF_NEW, 512 * _MIB)
+"""A new file begins at this size."""
+DELETE_TARGET_FILE_SIZE_BYTES = Property(
+    "write.delete.target-file-size-bytes", _SIZE_IF_NEW, 64 * _MIB
+)
+"""A new delete file begins at this size."""
+PARQUET_COMPRESSION = Property(
+    "write.parquet.compression-codec",
+    one_of("zstd", "snappy", "gzip", "lz4", "lz4_raw", "brotli", "uncompressed", "none"),
+    "zstd",
+)
+"""Codec of Parquet files, which new tables store (Java's default for others: gzip); Spark itself
+does not read Brotli."""
+PARQUET_COMPRESSION_LEVEL = Property("write.parquet.compression-level", INTEGER, None)
+"""Level of the codecs zstd, gzip and Brotli."""
+PARQUET_ROW_GROUP_SIZE_BYTES = Property("write.parquet.row-group-size-bytes", _SIZE, 128 * _MIB)
+"""Size of a row group in memory."""
+PARQUET_PAGE_SIZE_BYTES = Property("write.parquet.page-size-bytes", _SIZE, _MIB)
+"""Size of a page."""
+PARQUET_PAGE_ROW_LIMIT = Property("write.parquet.page-row-limit", _SIZE, 20_000)
+"""Most rows of a page."""
+PARQUET_PAGE_VERSION = Property("write.parquet.page-version", one_of("v1", "v2"), "v1")
+"""Version of data pages."""
+PARQUET_DICT_SIZE_BYTES = Property("write.parquet.dict-size-bytes", _SIZE, 2 * _MIB)
+"""Size of a column's dictionary."""
+PARQUET_DICT_ENABLED = Property("write.parquet.dict-encoding-enabled.column.", BOOLEAN, True)
+"""Whether a column may have a dictionary."""
+PARQUET_STATS_ENABLED = Property("write.parquet.stats-enabled.column.", BOOLEAN, True)
+"""Whether footers have statistics of a column."""
+PARQUET_BLOOM_FILTER_ENABLED = Property(
+    "write.parquet.bloom-filter-enabled.column.", BOOLEAN, False
+)
+"""Whether a column has Bloom filters."""
+PARQUET_BLOOM_FILTER_FPP = Property("write.parquet.bloom-filter-fpp.column.", PROBABILITY, 0.01)
+"""Probability that a Bloom filter is wrong."""
+PARQUET_BLOOM_FILTER_NDV = Property("write.parquet.bloom-filter-ndv.column.", _SIZE, None)
+"""Number of distinct values for a Bloom filter; by default the number of values."""
+PARQUET_BLOOM_FILTER_MAX_BYTES = Property("write.parquet.bloom-filter-max-bytes", _SIZE, _MIB)
+"""Most bytes of a Bloom filter."""
+_PARQUET_ROW_GROUP_CHECK_MIN = Property(
+    "write.parquet.row-group-check-min-record-count", TEXT, None
+)
+"""Ignored."""
+_PARQUET_ROW_GROUP_CHECK_MAX = Property(
+    "write.parquet.row-group-check-max-record-count", TEXT, None
+)
+"""Ignored."""
+ORC_COMPRESSION = Property(
+    "write.orc.compression-codec",
+    one_of("zlib", "gzip", "zstd", "snappy", "lz4", "none", "uncompressed"),
+    "zlib",
+)
+"""Codec of ORC files."""
+ORC_COMPRESSION_STRATEGY = Property(
+    "write.orc.compression-strategy", one_of("speed", "compression"), "speed"
+)
+"""What the codec is to be good at."""
+ORC_STRIPE_SIZE_BYTES = Property("write.orc.stripe-size-bytes", _SIZE, 64 * _MIB)
+"""Size of a stripe."""
+_ORC_BLOCK_SIZE_BYTES = Property("write.orc.block-size-bytes", TEXT, None)
+"""Ignored."""
+ORC_BLOOM_FILTER_COLUMNS = Property(
+    "write.orc.bloom.filter.columns", Kind("columns, separated by commas", str), ""
+)
+"""Columns that have Bloom filters."""
+ORC_BLOOM_FILTER_FPP = Property("write.orc.bloom.filter.fpp", PROBABILITY, 0.05)
+"""Probability that a Bloom filter is wrong."""
+AVRO_COMPRESSION = Property(
+    "write.avro.compression-codec",
+    one_of("gzip", "deflate", "zstd", "snappy", "uncompressed", "none"),
+    "gzip",
+)
+"""Codec of Avro files."""
+AVRO_COMPRESSION_LEVEL = Property("write.avro.compression-level", INTEGER, None)
+"""Level of the codecs gzip, deflate and zstd."""
+METRICS_DEFAULT = Property("write.metadata.metrics.default", _METRICS, None)
+"""Which statistics files get; by default `truncate(16)` for 100 columns."""
+METRICS_COLUMN = Property("write.metadata.metrics.column.", _METRICS, None)
+"""Which statistics files get for a column."""
+METRICS_MAX_COLUMNS = Property("write.metadata.metrics.max-inferred-column-defaults", _NATURAL, 100)
+"""How many columns that is by default."""
 
-COMMIT_NUM_STATUS_CHECKS = "commit.status-check.num-retries"
-COMMIT_NUM_STATUS_CHECKS_DEFAULT = 3
-COMMIT_STATUS_CHECKS_MIN_WAIT_MS = "commit.status-check.min-wait-ms"
-COMMIT_STATUS_CHECKS_MIN_WAIT_MS_DEFAULT = 1_000
-COMMIT_STATUS_CHECKS_MAX_WAIT_MS = "commit.status-check.max-wait-ms"
-COMMIT_STATUS_CHECKS_MAX_WAIT_MS_DEFAULT = 60_000
-COMMIT_STATUS_CHECKS_TOTAL_WAIT_MS = "commit.status-check.total-timeout-ms"
-COMMIT_STATUS_CHECKS_TOTAL_WAIT_MS_DEFAULT = 1_800_000
+# Places.
 
-MANIFEST_TARGET_SIZE_BYTES = "commit.manifest.target-size-bytes"
-MANIFEST_TARGET_SIZE_BYTES_DEFAULT = 8 * 1024 * 1024
-MANIFEST_MIN_MERGE_COUNT = "commit.manifest.min-count-to-merge"
-MANIFEST_MIN_MERGE_COUNT_DEFAULT = 100
-MANIFEST_MERGE_ENABLED = "commit.manifest-merge.enabled"
-MANIFEST_MERGE_ENABLED_DEFAULT = True
-MANIFEST_COMPRESSION = "write.manifest.compression-codec"
-MANIFEST_COMPRESSION_DEFAULT = "gzip"
-MANIFEST_COMPRESSION_LEVEL = "write.manifest.compression-level"
+DATA_PATH = Property("write.data.path", _LOCATION, None)
+"""Directory of new data files; `data` under the table's location by default."""
+METADATA_PATH = Property("write.metadata.path", _LOCATION, None)
+"""Directory of new metadata files; `metadata` under the table's location by default."""
+FOLDER_STORAGE_PATH = Property("write.folder-storage.path", _LOCATION, None)
+"""Older name of `write.data.path`."""
+OBJECT_STORAGE_PATH = Property("write.object-storage.path", _LOCATION, None)
+"""Older name of `write.data.path` with object storage."""
+OBJECT_STORAGE_ENABLED = Property("write.object-storage.enabled", BOOLEAN, False)
+"""Hashes in the names of directories."""
+OBJECT_STORAGE_PARTITIONED_PATHS = Property("write.object-storage.partitioned-paths", BOOLEAN, True)
+"""Partitions in the names of directories with hashes."""
+LOCATION_PROVIDER = Property("write.location-provider.impl", _CLASS, None)
+"""Of Java: writes are refused."""
+PY_LOCATION_PROVIDER = Property("write.py-location-provider.impl", _CLASS, None)
+"""Of PyIceberg: writes are refused."""
 
-DEFAULT_FILE_FORMAT = "write.format.default"
-DEFAULT_FILE_FORMAT_DEFAULT = "parquet"
-PARQUET_COMPRESSION = "write.parquet.compression-codec"
-PARQUET_COMPRESSION_DEFAULT = "zstd"
-"""New tables store it as a property, as in Java; Java's default without the property is gzip."""
-TARGET_FILE_SIZE_BYTES = "write.target-file-size-bytes"
-TARGET_FILE_SIZE_BYTES_DEFAULT = 512 * 1024 * 1024
-DELETE_TARGET_FILE_SIZE_BYTES = "write.delete.target-file-size-bytes"
-DELETE_TARGET_FILE_SIZE_BYTES_DEFAULT = 64 * 1024 * 1024
-DISTRIBUTION_MODE = "write.distribution-mode"
-"""Its default depends on the partitioning and the sort order."""
-FANOUT_ENABLED = "write.spark.fanout.enabled"
-FANOUT_ENABLED_DEFAULT = False
+PATHS = (
+    DATA_PATH.name,
+    METADATA_PATH.name,
+    OBJECT_STORAGE_PATH.name,
+    FOLDER_STORAGE_PATH.name,
+)
+"""Properties that hold locations."""
 
-DATA_PATH = "write.data.path"
-METADATA_PATH = "write.metadata.path"
-ACCEPT_ANY_SCHEMA = "write.spark.accept-any-schema"
-"""Java Iceberg needs it for writes with other columns; here every write is as if it were true."""
-AUTO_SCHEMA_EVOLUTION = "write.spark.auto-schema-evolution.enabled"
-"""Whether statements WITH SCHEMA EVOLUTION change the columns of the table."""
-AUTO_SCHEMA_EVOLUTION_DEFAULT = True
+# How rows are written and changed.
 
-OBJECT_STORAGE_ENABLED = "write.object-storage.enabled"
-OBJECT_STORAGE_ENABLED_DEFAULT = False
-OBJECT_STORAGE_PARTITIONED_PATHS = "write.object-storage.partitioned-paths"
-OBJECT_STORAGE_PARTITIONED_PATHS_DEFAULT = True
+DISTRIBUTION_MODE = Property("write.distribution-mode", one_of("none", "hash", "range"), None)
+"""How the methods of a `Table` [shuffle](writing.md#from-python); by default `range` for sorted
+tables, else `hash` for partitioned ones, else `none`."""
+# On by default: rows are not clustered by partition unless they were sorted first.
+FANOUT_ENABLED = Property("write.spark.fanout.enabled", BOOLEAN, True)
+"""A file open for each partition (Java's default: false)."""
+AUTO_SCHEMA_EVOLUTION = Property("write.spark.auto-schema-evolution.enabled", BOOLEAN, True)
+"""If false, `WITH SCHEMA EVOLUTION` of [SQL](sql.md#changing-rows) changes no columns."""
+ACCEPT_ANY_SCHEMA = Property("write.spark.accept-any-schema", BOOLEAN, True)
+"""Always as if true (Java's default: false): rows may lack columns, and have more with
+`merge-schema`: [how columns are matched](writing.md#how-columns-are-matched)."""
+ROW_CHANGE_MODE = {
+    statement: Property(f"write.{statement}.mode", _MODE, "copy-on-write")
+    for statement in STATEMENTS
+}
+"""[How rows are changed](changing.md#how-rows-are-changed)."""
+ISOLATION_LEVEL = {
+    statement: Property(f"write.{statement}.isolation-level", _ISOLATION, "serializable")
+    for statement in STATEMENTS
+}
+"""Which [concurrent commits](changing.md#concurrent-commits) make a statement fail."""
+DELETE_GRANULARITY = Property("write.delete.granularity", one_of("file", "partition"), "partition")
+"""`file`: one position delete file per data file (format version 2)."""
+WAP_ENABLED = Property(
+    "write.wap.enabled", Kind("true or anything else", lambda text: text.lower() == "true"), False
+)
+"""If true, statements of SQL follow the settings `spark.wap.id` and `spark.wap.branch`."""
 
-METADATA_COMPRESSION = "write.metadata.compression-codec"
-METADATA_COMPRESSION_DEFAULT = "none"
-METADATA_PREVIOUS_VERSIONS_MAX = "write.metadata.previous-versions-max"
-METADATA_PREVIOUS_VERSIONS_MAX_DEFAULT = 100
-METADATA_DELETE_AFTER_COMMIT_ENABLED = "write.metadata.delete-after-commit.enabled"
-METADATA_DELETE_AFTER_COMMIT_ENABLED_DEFAULT = False
-SUMMARY_PARTITION_LIMIT = "write.summary.partition-limit"
-SUMMARY_PARTITION_LIMIT_DEFAULT = 0
+# Commits and metadata.
 
-MAX_SNAPSHOT_AGE_MS = "history.expire.max-snapshot-age-ms"
-MAX_SNAPSHOT_AGE_MS_DEFAULT = 5 * 24 * 60 * 60 * 1000
-MIN_SNAPSHOTS_TO_KEEP = "history.expire.min-snapshots-to-keep"
-MIN_SNAPSHOTS_TO_KEEP_DEFAULT = 1
-MAX_REF_AGE_MS = "history.expire.max-ref-age-ms"
-MAX_REF_AGE_MS_DEFAULT = 2**63 - 1
-GC_ENABLED = "gc.enabled"
-GC_ENABLED_DEFAULT = True
-WAP_ENABLED = "write.wap.enabled"
-WAP_ENABLED_DEFAULT = False
+NEW_FORMAT_VERSION = Property(FORMAT_VERSION, INTEGER, 2)
+"""At creation; later `table.upgrade(3)`."""
+COMMIT_NUM_RETRIES = Property("commit.retry.num-retries", _NATURAL_IF_NEW, 4)
+"""How often a commit is tried again that lost against another."""
+COMMIT_MIN_RETRY_WAIT_MS = Property("commit.retry.min-wait-ms", _NATURAL_IF_NEW, 100)
+"""Wait before the first retry; it doubles with each."""
+COMMIT_MAX_RETRY_WAIT_MS = Property("commit.retry.max-wait-ms", _NATURAL_IF_NEW, 60_000)
+"""Longest wait before a retry."""
+COMMIT_TOTAL_RETRY_TIME_MS = Property("commit.retry.total-timeout-ms", _NATURAL_IF_NEW, 1_800_000)
+"""Time after which a commit is not tried again."""
+COMMIT_NUM_STATUS_CHECKS = Property("commit.status-check.num-retries", _NATURAL_IF_NEW, 3)
+"""How often a commit is looked for again whose answer was lost."""
+COMMIT_STATUS_CHECKS_MIN_WAIT_MS = Property(
+    "commit.status-check.min-wait-ms", _NATURAL_IF_NEW, 1_000
+)
+"""Wait before the first of these looks; it doubles with each."""
+COMMIT_STATUS_CHECKS_MAX_WAIT_MS = Property(
+    "commit.status-check.max-wait-ms", _NATURAL_IF_NEW, 60_000
+)
+"""Longest wait before a look."""
+COMMIT_STATUS_CHECKS_TOTAL_WAIT_MS = Property(
+    "commit.status-check.total-timeout-ms", _NATURAL_IF_NEW, 1_800_000
+)
+"""Time after which a commit is not looked for again."""
+MANIFEST_MERGE_ENABLED = Property("commit.manifest-merge.enabled", BOOLEAN, True)
+"""Whether small manifests are merged."""
+MANIFEST_MIN_MERGE_COUNT = Property("commit.manifest.min-count-to-merge", INTEGER, 100)
+"""Fewest manifests that are merged with a new one."""
+MANIFEST_TARGET_SIZE_BYTES = Property("commit.manifest.target-size-bytes", _SIZE, 8 * _MIB)
+"""Size up to which manifests are merged."""
+MANIFEST_COMPRESSION = Property(
+    "write.manifest.compression-codec",
+    one_of(
+        *("gzip", "zstd", "snappy", "uncompressed", "bzip2", "xz"),
+        *("deflate", "zstandard", "null"),
+    ),
+    "gzip",
+)
+"""Codec of manifests and manifest lists."""
+MANIFEST_COMPRESSION_LEVEL = Property("write.manifest.compression-level", INTEGER, None)
+"""Level of that codec."""
+METADATA_COMPRESSION = Property(
+    "write.metadata.compression-codec",
+    one_of("none", "gzip")._replace(read=lambda text: text.strip().lower()),
+    "none",
+)
+"""Codec of metadata files; `gzip` is the default of views."""
+METADATA_PREVIOUS_VERSIONS_MAX = Property("write.metadata.previous-versions-max", INTEGER, 100)
+"""How many old metadata files are listed."""
+METADATA_DELETE_AFTER_COMMIT_ENABLED = Property(
+    "write.metadata.delete-after-commit.enabled", BOOLEAN, False
+)
+"""Whether metadata files are deleted that are no longer listed."""
+SUMMARY_PARTITION_LIMIT = Property("write.summary.partition-limit", INTEGER, 0)
+"""Most partitions in a snapshot's summary."""
+NAME_MAPPING = Property("schema.name-mapping.default", Kind("JSON", str), None)
+"""Columns of files without field ids."""
+MAX_SNAPSHOT_AGE_MS = Property("history.expire.max-snapshot-age-ms", INTEGER, 5 * _DAY_MS)
+"""Older snapshots are what [`expire_snapshots`](maintenance.md#expire_snapshots) expires."""
+MIN_SNAPSHOTS_TO_KEEP = Property("history.expire.min-snapshots-to-keep", INTEGER, 1)
+"""How many snapshots of a branch are kept in any case."""
+MAX_REF_AGE_MS = Property("history.expire.max-ref-age-ms", INTEGER, 2**63 - 1)
+"""Older branches and tags expire too; none by default."""
+GC_ENABLED = Property("gc.enabled", BOOLEAN, True)
+"""`false` refuses to purge the table, to expire its snapshots and to [remove orphan
+files](maintenance.md#remove_orphan_files)."""
+TXN_MAX_AGE_MS = Property("icebergds.txn-max-age-ms", _NATURAL, 90 * _DAY_MS)
+"""How long [streaming queries](streaming.md#good-to-know) are remembered."""
+ENGINE_HIVE_ENABLED = Property("engine.hive.enabled", BOOLEAN, None)
+"""Whether Hive can query the table, by default as a [Hive catalog](catalogs.md) says."""
+ENGINE_HIVE_LOCK_ENABLED = Property("engine.hive.lock-enabled", BOOLEAN, None)
+"""Whether commits lock the table, by default as a [Hive catalog](catalogs.md) says."""
 
+# Reads.
 
-def int_property(
-    properties: Mapping[str, str], name: str, default: int, *, minimum: int | None = None
-) -> int:
-    """An integer property, or its default if it is not set.
-
-    Raises InvalidOptionError if it is not an integer or below `minimum`.
-    """
-    text = properties.get(name)
-    if text is None:
-        return default
-    expected = "an integer" if minimum is None else f"an integer of at least {minimum}"
-    if _INTEGER.fullmatch(text.strip()) is None:
-        raise _invalid(name, text, expected)
-    value = int(text)
-    if minimum is not None and value < minimum:
-        raise _invalid(name, text, expected)
-    return value
-
-
-def float_property(properties: Mapping[str, str], name: str, default: float) -> float:
-    """A property that is a finite number, or its default if it is not set.
-
-    Raises InvalidOptionError if it is not one.
-    """
-    text = properties.get(name)
-    if text is None:
-        return default
-    if _NUMBER.fullmatch(text.strip()) is None:
-        raise _invalid(name, text, "a number")
-    return float(text)
-
-
-def bool_property(properties: Mapping[str, str], name: str, default: bool) -> bool:
-    """A property that is true or false in any case, or its default if it is not set.
-
-    Raises InvalidOptionError for other words.
-    """
-    text = properties.get(name)
-    if text is None:
-        return default
-    value = _BOOLEANS.get(text.strip().lower())
-    if value is None:
-        raise _invalid(name, text, "true or false")
-    return value
-
-
-def choice_property(
-    properties: Mapping[str, str], name: str, default: str, choices: Iterable[str]
-) -> str:
-    """A property that is one of some lower-case words, or its default if it is not set.
-
-    Raises InvalidOptionError for other words, suggesting the nearest choice.
-    """
-    text = properties.get(name)
-    if text is None:
-        return default
-    value = text.strip().lower()
-    allowed = list(choices)
-    if value not in allowed:
-        near = did_you_mean(value, allowed)
-        expected = f"one of {', '.join(allowed)}"
-        raise _invalid(name, text, f"{expected}; {near}" if near else expected)
-    return value
-
-
-_INTEGER = re.compile(r"[+-]?[0-9]+")
-_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,2})?")
-_BOOLEANS = {"true": True, "false": False}
+SPLIT_TARGET_SIZE = Property("read.split.target-size", _SIZE, 128 * _MIB)
+"""Size of a [task](reading.md#options)."""
+SPLIT_METADATA_TARGET_SIZE = Property("read.split.metadata-target-size", _SIZE, 32 * _MIB)
+"""Size of a task that reads a metadata table."""
+SPLIT_PLANNING_LOOKBACK = Property("read.split.planning-lookback", _SIZE, 10)
+"""How many tasks are tried for a file."""
+SPLIT_OPEN_FILE_COST = Property("read.split.open-file-cost", _NATURAL, 4 * _MIB)
+"""What a file counts at least."""
 
 
-def _invalid(name: str, text: str, expected: str) -> InvalidOptionError:
-    return InvalidOptionError(f"property {name} is {text!r}, expected {expected}")
+def _all(described: Iterable[object]) -> Iterable[Property[Any, Any]]:
+    for value in described:
+        if isinstance(value, dict):
+            yield from _all(value.values())
+        elif isinstance(value, Property):
+            yield value
+
+
+PROPERTIES = tuple(_all(tuple(vars().values())))
+"""All of them, in the order of the docs."""
+_NAMES = frozenset(name for one in PROPERTIES for name in one.names if not name.endswith("."))
+_OF_COLUMNS = tuple(name for one in PROPERTIES for name in one.names if name.endswith("."))

@@ -16,17 +16,18 @@ from icebergds.spec.partition import PartitionSpec, partition_path
 from icebergds.spec.schema import Schema
 from icebergds.spec.table_properties import (
     DATA_PATH,
+    FOLDER_STORAGE_PATH,
+    LOCATION_PROVIDER,
     OBJECT_STORAGE_ENABLED,
-    OBJECT_STORAGE_ENABLED_DEFAULT,
     OBJECT_STORAGE_PARTITIONED_PATHS,
-    OBJECT_STORAGE_PARTITIONED_PATHS_DEFAULT,
-    bool_property,
+    OBJECT_STORAGE_PATH,
+    PY_LOCATION_PROVIDER,
 )
 
-# Deprecated names, which Java still reads.
-_FOLDER_PATH = "write.folder-storage.path"
-_OBJECT_PATH = "write.object-storage.path"
-IMPLEMENTATIONS = ("write.location-provider.impl", "write.py-location-provider.impl")
+IMPLEMENTATIONS = (LOCATION_PROVIDER.name, PY_LOCATION_PROVIDER.name)
+# From the most to the least important; Java still reads the old names too.
+_PATHS = (DATA_PATH.name, FOLDER_STORAGE_PATH.name)
+_HASHED_PATHS = (DATA_PATH.name, OBJECT_STORAGE_PATH.name, FOLDER_STORAGE_PATH.name)
 # The hash of a name in binary digits: three directories of 4 digits and one of 8.
 _HASH_BITS = 20
 _HASH_DIRECTORIES = (slice(0, 4), slice(4, 8), slice(8, 12), slice(12, 20))
@@ -74,9 +75,9 @@ class LocationProvider:
                     "not supported; unset the property to write to this table"
                 )
         table = location.rstrip("/")
-        hashed = bool_property(properties, OBJECT_STORAGE_ENABLED, OBJECT_STORAGE_ENABLED_DEFAULT)
-        names = (DATA_PATH, _OBJECT_PATH, _FOLDER_PATH) if hashed else (DATA_PATH, _FOLDER_PATH)
-        name = next((name for name in names if name in properties), DATA_PATH)
+        hashed = OBJECT_STORAGE_ENABLED.of(properties)
+        names = _HASHED_PATHS if hashed else _PATHS
+        name = next((name for name in names if name in properties), DATA_PATH.name)
         chosen = properties.get(name, f"{table}/data")
         data_location = chosen.rstrip("/")
         if "://" not in data_location and not data_location.startswith(("/", "file:")):
@@ -87,11 +88,7 @@ class LocationProvider:
         if not hashed:
             return cls(data_location)
         context = "" if data_location.startswith(table) else _last_directories(table)
-        partitioned = bool_property(
-            properties,
-            OBJECT_STORAGE_PARTITIONED_PATHS,
-            OBJECT_STORAGE_PARTITIONED_PATHS_DEFAULT,
-        )
+        partitioned = OBJECT_STORAGE_PARTITIONED_PATHS.of(properties)
         return cls(data_location, True, partitioned, context)
 
     def location(

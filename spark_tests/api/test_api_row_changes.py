@@ -28,8 +28,11 @@ from icebergds.operations.write.cleanup import is_committed
 from icebergds.operations.write.delta_commit import PreparedDelta, commit_delta
 from icebergds.operations.write.jobs import discard_job
 from icebergds.operations.write.options import WriteOptions
-from icebergds.operations.write.position_changes import PositionChange, plan_position_change
-from icebergds.operations.write.row_change_settings import RowChangeMode
+from icebergds.operations.write.position_changes import (
+    PositionChange,
+    RowChangeMode,
+    plan_position_change,
+)
 from icebergds.scan.plan.files import plan_files
 from icebergds.testing.api_tables import ids_of, new_table, rows
 from icebergds.testing.contents import data_files, head

@@ -14,9 +14,12 @@ from icebergds.catalog.address import TableAddress
 from icebergds.catalog.loaded_table import LoadedTable, load_for_write
 from icebergds.operations.write.key_changes import prepare_key_change
 from icebergds.operations.write.options import WriteOptions
-from icebergds.operations.write.position_changes import PositionChange, plan_position_change
+from icebergds.operations.write.position_changes import (
+    PositionChange,
+    RowChangeMode,
+    plan_position_change,
+)
 from icebergds.operations.write.row_change_options import RowChangeOptions, WriteOperation
-from icebergds.operations.write.row_change_settings import RowChangeMode
 from icebergds.scan.plan.delete_index import AppliedDeletes
 from icebergds.scan.plan.files import PlannedFile
 from icebergds.spec.manifest import (

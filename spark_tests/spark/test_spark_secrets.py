@@ -23,8 +23,11 @@ from icebergds.errors import IcebergError
 from icebergds.operations.read.options import ReadOptions
 from icebergds.operations.read.planned_scan import plan_scan, task_groups_of
 from icebergds.operations.write.options import WriteOptions, parse_write_options
-from icebergds.operations.write.position_changes import PositionChange, plan_position_change
-from icebergds.operations.write.row_change_settings import RowChangeMode
+from icebergds.operations.write.position_changes import (
+    PositionChange,
+    RowChangeMode,
+    plan_position_change,
+)
 from icebergds.scan.packing import unpack_task_group
 from icebergds.spark import stream_writer as stream_writer_module, writer as writer_module
 from icebergds.spark.datasource import IcebergDataSource

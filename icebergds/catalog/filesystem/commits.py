@@ -46,9 +46,7 @@ from icebergds.io.fileio import FileIO
 from icebergds.io.same_directory import is_same_directory
 from icebergds.spec.json.metadata import parse_identity, remember_metadata, serialise_metadata
 from icebergds.spec.metadata import TableMetadata, metadata_directory
-from icebergds.spec.table_properties import (
-    METADATA_PATH,
-)
+from icebergds.spec.table_properties import METADATA_PATH
 from icebergds.spec.updates.requirements import TableRequirement, check_requirements
 from icebergds.spec.updates.table_updates import TableUpdate
 
@@ -370,10 +368,10 @@ def _check_supported(base: TableMetadata | None, metadata: TableMetadata, name: 
             f"set to {metadata.location}; to write new data files elsewhere, set the property "
             "write.data.path"
         )
-    if METADATA_PATH in metadata.properties:
+    if METADATA_PATH.name in metadata.properties:
         raise UnsupportedFeatureError(
             f"table {name} is addressed by its location, where its metadata must be: the property "
-            f"{METADATA_PATH} cannot be set"
+            f"{METADATA_PATH.name} cannot be set"
         )
     check_compression(metadata)
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from icebergds.spec.metadata import TableMetadata
+from icebergds.spec.table_properties import PATHS
 from icebergds.spec.types import (
     DecimalType,
     IcebergType,
@@ -51,7 +52,7 @@ def table_input(
             "Location": metadata.location,
             "Columns": _columns(metadata, _comments(old)),
             "AdditionalLocations": sorted(
-                {metadata.properties[key] for key in _LOCATIONS if key in metadata.properties}
+                {metadata.properties[key] for key in PATHS if key in metadata.properties}
             ),
         },
     }
@@ -62,12 +63,6 @@ def table_input(
 
 
 _TABLE_TYPE = "table_type"
-_LOCATIONS = (
-    "write.data.path",
-    "write.metadata.path",
-    "write.object-storage.path",
-    "write.folder-storage.path",
-)
 # Glue refuses longer texts.
 _MAX_DESCRIPTION = 2048
 _MAX_COMMENT = 255

@@ -16,7 +16,7 @@ from icebergds.catalog.hive.parameters import (
 from icebergds.errors import UnsupportedFeatureError
 from icebergds.spec.metadata import TableMetadata
 from icebergds.spec.schema import Schema
-from icebergds.spec.table_properties import bool_property
+from icebergds.spec.table_properties import ENGINE_HIVE_ENABLED
 from icebergds.spec.types import (
     DecimalType,
     IcebergType,
@@ -25,8 +25,6 @@ from icebergds.spec.types import (
     StructType,
     TypeId,
 )
-
-ENGINE_HIVE_ENABLED = "engine.hive.enabled"
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +92,9 @@ def changed_entry(
             f"table {entry.database}.{entry.name} is encrypted ({ENCRYPTION_KEY_ID}), which is not "
             "supported in a Hive catalog"
         )
-    hive_engine = bool_property(metadata.properties, ENGINE_HIVE_ENABLED, options.hive_engine)
+    hive_engine = ENGINE_HIVE_ENABLED.of(metadata.properties)
+    if hive_engine is None:
+        hive_engine = options.hive_engine
     parameters = table_parameters(
         metadata,
         location,

@@ -12,7 +12,7 @@ from icebergds.catalog.hive.connection import ANSWER_TIMEOUT_S, Endpoint, Metast
 from icebergds.catalog.hive.entries import EntryOptions
 from icebergds.catalog.hive.locks import LockOptions
 from icebergds.errors import InvalidOptionError
-from icebergds.spec.table_properties import bool_property, float_property, int_property
+from icebergds.spec.table_properties import BOOLEAN, NUMBER, Property, at_least
 from icebergds.suggestions import nearest_of
 
 _DEFAULT_PORT = 9083
@@ -46,15 +46,15 @@ def hive_options(catalog: str, properties: Mapping[str, str]) -> HiveOptions:
     try:
         return HiveOptions(
             metastore=_metastore(catalog, properties),
-            list_all_tables=bool_property(properties, "list-all-tables", False),
-            lock_enabled=bool_property(properties, "iceberg.engine.hive.lock-enabled", True),
+            list_all_tables=Property("list-all-tables", BOOLEAN, False).of(properties),
+            lock_enabled=Property("iceberg.engine.hive.lock-enabled", BOOLEAN, True).of(properties),
             lock=_lock(properties),
             entries=EntryOptions(
-                hive_engine=bool_property(properties, "iceberg.engine.hive.enabled", False),
-                hive2_compatible=bool_property(properties, "hive.hive2-compatible", False),
-                max_parameter_size=int_property(
-                    properties, "iceberg.hive.table-property-max-size", 32672, minimum=0
-                ),
+                hive_engine=Property("iceberg.engine.hive.enabled", BOOLEAN, False).of(properties),
+                hive2_compatible=Property("hive.hive2-compatible", BOOLEAN, False).of(properties),
+                max_parameter_size=Property(
+                    "iceberg.hive.table-property-max-size", at_least(0), 32672
+                ).of(properties),
             ),
         )
     except InvalidOptionError as error:
@@ -97,7 +97,7 @@ def _check_names(catalog: str, properties: Mapping[str, str]) -> None:
 
 def _metastore(catalog: str, properties: Mapping[str, str]) -> Metastore:
     service = None
-    if bool_property(properties, "hive.kerberos-authentication", False):
+    if Property("hive.kerberos-authentication", BOOLEAN, False).of(properties):
         if find_spec("puresasl") is None or find_spec("kerberos") is None:
             raise InvalidOptionError(
                 "hive.kerberos-authentication needs the packages pure-sasl and kerberos: pip "
@@ -150,15 +150,14 @@ def _user(properties: Mapping[str, str]) -> User | None:
 
 
 def _lock(properties: Mapping[str, str]) -> LockOptions:
-    retries = "lock-check-retries"
     return LockOptions(
-        timeout_s=int_property(properties, "iceberg.hive.lock-timeout-ms", 180_000, minimum=0)
+        timeout_s=Property("iceberg.hive.lock-timeout-ms", at_least(0), 180_000).of(properties)
         / 1000,
         min_wait_s=_wait(properties, "min", 50),
         max_wait_s=_wait(properties, "max", 1_000),
-        checks=int_property(properties, retries, 0, minimum=0) if retries in properties else None,
-        heartbeat_s=int_property(
-            properties, "iceberg.hive.lock-heartbeat-interval-ms", 240_000, minimum=1
+        checks=Property("lock-check-retries", at_least(0), None).of(properties),
+        heartbeat_s=Property("iceberg.hive.lock-heartbeat-interval-ms", at_least(1), 240_000).of(
+            properties
         )
         / 1000,
     )
@@ -170,8 +169,8 @@ def _wait(properties: Mapping[str, str], bound: str, default_ms: int) -> float:
     if java in properties and ours in properties:
         raise InvalidOptionError(f"{java} and {ours} say the same; set one of them")
     if java in properties:
-        return int_property(properties, java, default_ms, minimum=0) / 1000
-    seconds = float_property(properties, ours, default_ms / 1000)
+        return Property(java, at_least(0), default_ms).of(properties) / 1000
+    seconds = Property(ours, NUMBER, default_ms / 1000).of(properties)
     if seconds < 0:
         raise InvalidOptionError(f"{ours} is {properties[ours]!r}, expected seconds, not below 0")
     return seconds

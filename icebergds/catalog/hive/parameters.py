@@ -91,7 +91,7 @@ _LONGEST_NAME = 256
 _STATISTICS_ACCURATE = "COLUMN_STATS_ACCURATE"
 _STORAGE_HANDLER = "storage_handler"
 # Names under which Hive knows what a property says.
-_HIVE_NAMES = {GC_ENABLED: "external.table.purge"}
+_HIVE_NAMES = {GC_ENABLED.name: "external.table.purge"}
 _STATISTICS = {
     "total-data-files": "numFiles",
     "total-records": "numRows",

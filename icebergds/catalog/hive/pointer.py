@@ -59,9 +59,7 @@ from icebergds.errors import (
 from icebergds.io.fileio import FileIO
 from icebergds.spec.json.metadata import parse_metadata
 from icebergds.spec.metadata import TableMetadata
-from icebergds.spec.table_properties import bool_property
-
-LOCK_ENABLED = "engine.hive.lock-enabled"
+from icebergds.spec.table_properties import ENGINE_HIVE_LOCK_ENABLED
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,7 +205,8 @@ class HivePointer:
         Raises:
             InvalidOptionError: the table's property is malformed.
         """
-        return bool_property(entry.parameters or {}, LOCK_ENABLED, self.lock_enabled)
+        locks = ENGINE_HIVE_LOCK_ENABLED.of(entry.parameters or {})
+        return self.lock_enabled if locks is None else locks
 
     def locked(self, connection: Connection, base: str | None) -> AbstractContextManager[Lock]:
         """The table's lock in the metastore; see `table_lock`.

@@ -10,7 +10,7 @@ from icebergds.catalog.metadata_writing import next_metadata_location, write_met
 from icebergds.catalog.pointer.entry import EntryOperations
 from icebergds.catalog.views import ViewState
 from icebergds.errors import IcebergError, InvalidMetadataError, NoSuchViewError, NotFoundError
-from icebergds.spec.table_properties import METADATA_COMPRESSION, METADATA_PATH, choice_property
+from icebergds.spec.table_properties import METADATA_COMPRESSION, METADATA_PATH, Property
 from icebergds.spec.values.dates import now_ms
 from icebergds.spec.views.json import parse_view_metadata, serialise_view_metadata
 from icebergds.spec.views.metadata import ViewMetadata
@@ -72,9 +72,9 @@ class PointerViewOperations(EntryOperations[ViewMetadata]):
 
     def _write(self, metadata: ViewMetadata, base_location: str | None) -> str:
         # As Java, which compresses the metadata of views unless they say otherwise.
-        codec = choice_property(metadata.properties, METADATA_COMPRESSION, "gzip", ("none", "gzip"))
-        compress = codec == "gzip"
-        path = metadata.properties.get(METADATA_PATH)
+        compression = Property(METADATA_COMPRESSION.name, METADATA_COMPRESSION.kind, "gzip")
+        compress = compression.of(metadata.properties) == "gzip"
+        path = METADATA_PATH.of(metadata.properties)
         directory = path.rstrip("/") if path else f"{metadata.location}/metadata"
         location = next_metadata_location(directory, base_location, compress)
         data = serialise_view_metadata(metadata, compress)

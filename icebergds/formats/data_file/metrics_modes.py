@@ -11,16 +11,10 @@ from icebergds.errors import InvalidOptionError
 from icebergds.spec.reserved import DELETE_FILE_PATH, DELETE_POS
 from icebergds.spec.schema import Schema
 from icebergds.spec.sort import SortOrder
-from icebergds.spec.table_properties import int_property
+from icebergds.spec.table_properties import METRICS_COLUMN, METRICS_DEFAULT, METRICS_MAX_COLUMNS
 from icebergds.spec.transforms import preserves_order
 from icebergds.spec.types import IcebergType, children, is_scalar
 from icebergds.suggestions import did_you_mean
-
-_DEFAULT_MODE = "write.metadata.metrics.default"
-COLUMN_MODE_PREFIX = "write.metadata.metrics.column."
-"""What the properties that set the metrics of single columns begin with."""
-_MAX_COLUMNS = "write.metadata.metrics.max-inferred-column-defaults"
-_MAX_COLUMNS_DEFAULT = 100
 
 
 class MetricsKind(StrEnum):
@@ -83,11 +77,11 @@ def metrics_modes(
     Raises:
         InvalidOptionError: a mode is invalid.
     """
-    limit = int_property(properties, _MAX_COLUMNS, _MAX_COLUMNS_DEFAULT, minimum=0)
+    limit = METRICS_MAX_COLUMNS.of(properties)
     by_id: dict[int, MetricsMode] = {}
     default = truncate(16)
-    if _DEFAULT_MODE in properties:
-        default = _parse_mode(properties, _DEFAULT_MODE)
+    if METRICS_DEFAULT.name in properties:
+        default = _parse_mode(properties, METRICS_DEFAULT.name)
     elif len(schema.fields_by_id) > limit:
         measured = _by_priority(schema.as_struct())
         by_id = dict.fromkeys((i for i, _ in zip(measured, range(limit), strict=False)), default)
@@ -96,12 +90,11 @@ def metrics_modes(
     for sort_field in sort_order.fields:
         if preserves_order(sort_field.transform):
             by_id[sort_field.source_id] = sorted_default
-    for name in properties:
-        if name.startswith(COLUMN_MODE_PREFIX):
-            mode = _parse_mode(properties, name)
-            field_id = schema.find_id(name.removeprefix(COLUMN_MODE_PREFIX))
-            if field_id is not None:
-                by_id[field_id] = mode
+    for column, name in METRICS_COLUMN.by_column(properties).items():
+        mode = _parse_mode(properties, name)
+        field_id = schema.find_id(column)
+        if field_id is not None:
+            by_id[field_id] = mode
     by_id[DELETE_FILE_PATH.field_id] = by_id[DELETE_POS.field_id] = FULL
     return MetricsModes(default, by_id)
 
@@ -114,9 +107,8 @@ def check_metrics_columns(properties: Mapping[str, str], schema: Schema) -> None
     Raises:
         InvalidOptionError: a column is not in the schema; suggests the nearest one.
     """
-    for name in properties:
-        column = name.removeprefix(COLUMN_MODE_PREFIX)
-        if name.startswith(COLUMN_MODE_PREFIX) and schema.find_id(column) is None:
+    for column, name in METRICS_COLUMN.by_column(properties).items():
+        if schema.find_id(column) is None:
             near = did_you_mean(column, schema.ids_by_name)
             raise InvalidOptionError(
                 f"property {name} is {properties[name]!r}, but the table has no column {column!r}"
@@ -137,8 +129,8 @@ def _parse_mode(properties: Mapping[str, str], name: str) -> MetricsMode:
     if mode is None:
         near = did_you_mean(text, (*_PLAIN, "truncate(16)"))
         raise InvalidOptionError(
-            f"property {name} is {properties[name]!r}, expected none, counts, full or "
-            "truncate(n) with n of at least 1" + (f"; {near}" if near else "")
+            f"property {name} is {properties[name]!r}, expected {METRICS_DEFAULT.kind.expected}"
+            + (f"; {near}" if near else "")
         )
     return mode
 

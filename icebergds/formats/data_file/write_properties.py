@@ -4,25 +4,22 @@ Some properties have no effect: pyarrow does not limit row groups by encoded siz
 `parquet.writer`), sizes Bloom filters by the number of values (`bloom-filter-max-bytes` caps them;
 there are no adaptive ones), and does not support `row-group-check-*` and
 `write.orc.block-size-bytes`. They are ignored, as are those that the installed pyarrow does not
-support. Names are Java's, and so are defaults except for Parquet's codec.
+support.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from icebergds.errors import InvalidOptionError
 from icebergds.formats.data_file.metrics_modes import MetricsModes, metrics_modes
+from icebergds.spec import table_properties as names
 from icebergds.spec.manifest import FileContent
 from icebergds.spec.schema import Schema
 from icebergds.spec.sort import SortOrder
-from icebergds.spec.table_properties import (
-    bool_property,
-    choice_property,
-    float_property,
-    int_property,
-)
+from icebergds.spec.table_properties import INTEGER, Property, one_of
 
 PARQUET_CODECS = {
     "zstd": "ZSTD",
@@ -70,35 +67,35 @@ class BloomFilter:
 class ParquetProperties:
     """`write.parquet.*`; sizes in bytes, columns by field id."""
 
-    codec: str = "zstd"
+    codec: str = names.PARQUET_COMPRESSION.default
     level: int | None = None
-    row_group_size: int = 128 * 1024 * 1024
-    page_size: int = 1024 * 1024
-    page_row_limit: int = 20_000
-    page_version: str = "v1"
-    dictionary_size: int = 2 * 1024 * 1024
+    row_group_size: int = names.PARQUET_ROW_GROUP_SIZE_BYTES.default
+    page_size: int = names.PARQUET_PAGE_SIZE_BYTES.default
+    page_row_limit: int = names.PARQUET_PAGE_ROW_LIMIT.default
+    page_version: str = names.PARQUET_PAGE_VERSION.default
+    dictionary_size: int = names.PARQUET_DICT_SIZE_BYTES.default
     dictionary: Mapping[int, bool] = field(default_factory=dict)
     statistics: Mapping[int, bool] = field(default_factory=dict)
     bloom_filters: Mapping[int, BloomFilter] = field(default_factory=dict)
-    bloom_filter_max_size: int = 1024 * 1024
+    bloom_filter_max_size: int = names.PARQUET_BLOOM_FILTER_MAX_BYTES.default
 
 
 @dataclass(frozen=True, slots=True)
 class OrcProperties:
     """`write.orc.*`; sizes in bytes, columns by field id."""
 
-    codec: str = "zlib"
-    strategy: str = "speed"
-    stripe_size: int = 64 * 1024 * 1024
+    codec: str = names.ORC_COMPRESSION.default
+    strategy: str = names.ORC_COMPRESSION_STRATEGY.default
+    stripe_size: int = names.ORC_STRIPE_SIZE_BYTES.default
     bloom_columns: frozenset[int] = frozenset()
-    bloom_fpp: float = 0.05
+    bloom_fpp: float = names.ORC_BLOOM_FILTER_FPP.default
 
 
 @dataclass(frozen=True, slots=True)
 class AvroProperties:
     """`write.avro.*`."""
 
-    codec: str = "gzip"
+    codec: str = names.AVRO_COMPRESSION.default
     level: int | None = None
 
 
@@ -126,9 +123,10 @@ class WriteProperties:
         Raises:
             InvalidOptionError: a property has an invalid value.
         """
-        _check_option_codec(properties)
-        data = _Source(properties, schema, ("write.",))
-        deletes = _Source(properties, schema, ("write.delete.", "write."))
+        # A codec that no format supports; a file's own format is checked when it is opened.
+        _CODEC_OPTION.check(properties)
+        data = _Source(properties, schema, deletes=False)
+        deletes = _Source(properties, schema, deletes=True)
         return cls(
             metrics=metrics_modes(properties, schema, sort_order),
             parquet=_parquet(data),
@@ -161,145 +159,111 @@ def codec_name(codecs: Mapping[str, str], codec: str, file_format: str) -> str:
     found = codecs.get(codec)
     if found is None:
         raise InvalidOptionError(
-            f"option {_CODEC_OPTION} is {codec!r}, which {file_format} files do not support; "
+            f"option {_CODEC_OPTION.name} is {codec!r}, which {file_format} files do not support; "
             f"expected one of {', '.join(codecs)}"
         )
     return found
 
 
-_CODEC_OPTION = "compression-codec"
-_LEVEL_OPTION = "compression-level"
-_STRATEGY_OPTION = "compression-strategy"
-_STRATEGIES = ("speed", "compression")
-_PAGE_VERSIONS = ("v1", "v2")
+_CODEC_OPTION = Property(
+    "compression-codec",
+    one_of(*dict.fromkeys([*PARQUET_CODECS, *ORC_CODECS, *AVRO_CODECS])),
+    None,
+)
+_LEVEL_OPTION = Property("compression-level", INTEGER, None)
+_STRATEGY_OPTION = Property("compression-strategy", names.ORC_COMPRESSION_STRATEGY.kind, None)
 # The compression levels of Parquet's codecs; codecs without levels ignore the property.
 _PARQUET_LEVELS = {"zstd": (1, 22), "gzip": (1, 9), "brotli": (0, 11)}
 _AVRO_LEVELS = {"gzip": (0, 9), "deflate": (0, 9), "zstd": (1, 22)}
+_Value = TypeVar("_Value")
+_Unset = TypeVar("_Unset")
 
 
 @dataclass(frozen=True, slots=True)
 class _Source:
-    """Looks a property up under several prefixes; the first that has it wins."""
+    """Reads properties for data files or delete files; columns by field id."""
 
     properties: Mapping[str, str]
     schema: Schema
-    prefixes: tuple[str, ...]
+    deletes: bool
 
-    def name(self, suffix: str) -> str:
-        """The full name under which a property is set; with the last prefix if it is not set."""
-        names = [prefix + suffix for prefix in self.prefixes]
-        return next((name for name in names if name in self.properties), names[-1])
+    def __getitem__(self, described: Property[_Value, _Unset]) -> _Value | _Unset:
+        return described.of(self.properties, deletes=self.deletes)
 
-    def positive(self, suffix: str, default: int) -> int:
-        return int_property(self.properties, self.name(suffix), default, minimum=1)
+    def codec(self, described: Property[str, str]) -> str:
+        return _CODEC_OPTION.of(self.properties) or self[described]
 
-    def choice(self, suffix: str, default: str, choices: tuple[str, ...]) -> str:
-        return choice_property(self.properties, self.name(suffix), default, choices)
-
-    def codec(self, suffix: str, default: str, codecs: Mapping[str, str]) -> str:
-        option = self.properties.get(_CODEC_OPTION)
-        if option is not None:
-            return option.strip().lower()
-        return self.choice(suffix, default, tuple(codecs))
-
-    def level(self, suffix: str, codec: str, levels: Mapping[str, tuple[int, int]]) -> int | None:
-        option_given = _CODEC_OPTION in self.properties or _LEVEL_OPTION in self.properties
-        name = _LEVEL_OPTION if option_given else self.name(suffix)
-        if name not in self.properties or codec not in levels:
+    def level(
+        self,
+        described: Property[int, None],
+        codec: str,
+        levels: Mapping[str, tuple[int, int]],
+    ) -> int | None:
+        given = _CODEC_OPTION.name in self.properties or _LEVEL_OPTION.name in self.properties
+        used = _LEVEL_OPTION if given else described
+        if codec not in levels or (level := self[used]) is None:
             return None
         least, greatest = levels[codec]
-        level = int_property(self.properties, name, least)
         if not least <= level <= greatest:
+            name = used.set_name(self.properties, deletes=self.deletes)
             raise InvalidOptionError(
                 f"property {name} is {level}, but {codec} has levels {least} to {greatest}"
             )
         return level
 
-    def columns(self, suffix: str) -> dict[int, str]:
-        """Names of per-column properties by the column's field id."""
-        return {
-            field_id: name
-            for prefix in reversed(self.prefixes)
-            for name in self.properties
-            if name.startswith(prefix + suffix)
-            and (field_id := self.schema.find_id(name.removeprefix(prefix + suffix))) is not None
-        }
+    def set_names(self, described: Property[_Value, _Unset]) -> dict[int, str]:
+        named = described.by_column(self.properties, deletes=self.deletes)
+        ids = {self.schema.find_id(column): name for column, name in named.items()}
+        return {field_id: name for field_id, name in ids.items() if field_id is not None}
 
-    def flags(self, suffix: str) -> dict[int, bool]:
-        return {
-            field_id: bool_property(self.properties, name, True)
-            for field_id, name in self.columns(suffix).items()
-        }
+    def columns(self, described: Property[_Value, _Unset]) -> dict[int, _Value | _Unset]:
+        named = self.set_names(described).items()
+        return {field_id: described.named(name, self.properties) for field_id, name in named}
 
 
 def _parquet(source: _Source) -> ParquetProperties:
-    codec = source.codec("parquet.compression-codec", ParquetProperties().codec, PARQUET_CODECS)
-    unset = ParquetProperties()
+    codec = source.codec(names.PARQUET_COMPRESSION)
     return ParquetProperties(
         codec=codec,
-        level=source.level("parquet.compression-level", codec, _PARQUET_LEVELS),
-        row_group_size=source.positive("parquet.row-group-size-bytes", unset.row_group_size),
-        page_size=source.positive("parquet.page-size-bytes", unset.page_size),
-        page_row_limit=source.positive("parquet.page-row-limit", unset.page_row_limit),
-        page_version=source.choice("parquet.page-version", unset.page_version, _PAGE_VERSIONS),
-        dictionary_size=source.positive("parquet.dict-size-bytes", unset.dictionary_size),
-        dictionary=source.flags("parquet.dict-encoding-enabled.column."),
-        statistics=source.flags("parquet.stats-enabled.column."),
+        level=source.level(names.PARQUET_COMPRESSION_LEVEL, codec, _PARQUET_LEVELS),
+        row_group_size=source[names.PARQUET_ROW_GROUP_SIZE_BYTES],
+        page_size=source[names.PARQUET_PAGE_SIZE_BYTES],
+        page_row_limit=source[names.PARQUET_PAGE_ROW_LIMIT],
+        page_version=source[names.PARQUET_PAGE_VERSION],
+        dictionary_size=source[names.PARQUET_DICT_SIZE_BYTES],
+        dictionary=source.columns(names.PARQUET_DICT_ENABLED),
+        statistics=source.columns(names.PARQUET_STATS_ENABLED),
         bloom_filters=_bloom_filters(source),
-        bloom_filter_max_size=source.positive(
-            "parquet.bloom-filter-max-bytes", unset.bloom_filter_max_size
-        ),
+        bloom_filter_max_size=source[names.PARQUET_BLOOM_FILTER_MAX_BYTES],
     )
 
 
 def _bloom_filters(source: _Source) -> dict[int, BloomFilter]:
-    fpp = source.columns("parquet.bloom-filter-fpp.column.")
-    ndv = source.columns("parquet.bloom-filter-ndv.column.")
+    fpp, ndv = names.PARQUET_BLOOM_FILTER_FPP, names.PARQUET_BLOOM_FILTER_NDV
+    fpp_names, ndv_names = source.set_names(fpp), source.set_names(ndv)
     return {
         field_id: BloomFilter(
-            _probability(source.properties, fpp.get(field_id, ""), 0.01),
-            int_property(source.properties, ndv[field_id], 1, minimum=1)
-            if field_id in ndv
-            else None,
+            fpp.named(fpp_names.get(field_id), source.properties),
+            ndv.named(ndv_names.get(field_id), source.properties),
         )
-        for field_id, enabled in source.flags("parquet.bloom-filter-enabled.column.").items()
+        for field_id, enabled in source.columns(names.PARQUET_BLOOM_FILTER_ENABLED).items()
         if enabled
     }
 
 
 def _orc(source: _Source) -> OrcProperties:
-    unset = OrcProperties()
-    strategy = source.choice("orc.compression-strategy", unset.strategy, _STRATEGIES)
-    names = source.properties.get(source.name("orc.bloom.filter.columns"), "").split(",")
-    ids = (source.schema.find_id(name.strip()) for name in names)
+    columns = source[names.ORC_BLOOM_FILTER_COLUMNS].split(",")
+    ids = (source.schema.find_id(name.strip()) for name in columns)
+    strategy = source[names.ORC_COMPRESSION_STRATEGY]
     return OrcProperties(
-        codec=source.codec("orc.compression-codec", unset.codec, ORC_CODECS),
-        strategy=choice_property(source.properties, _STRATEGY_OPTION, strategy, _STRATEGIES),
-        stripe_size=source.positive("orc.stripe-size-bytes", unset.stripe_size),
+        codec=source.codec(names.ORC_COMPRESSION),
+        strategy=_STRATEGY_OPTION.of(source.properties) or strategy,
+        stripe_size=source[names.ORC_STRIPE_SIZE_BYTES],
         bloom_columns=frozenset(field_id for field_id in ids if field_id is not None),
-        bloom_fpp=_probability(
-            source.properties, source.name("orc.bloom.filter.fpp"), unset.bloom_fpp
-        ),
+        bloom_fpp=source[names.ORC_BLOOM_FILTER_FPP],
     )
 
 
 def _avro(source: _Source) -> AvroProperties:
-    codec = source.codec("avro.compression-codec", AvroProperties().codec, AVRO_CODECS)
-    return AvroProperties(codec, source.level("avro.compression-level", codec, _AVRO_LEVELS))
-
-
-def _check_option_codec(properties: Mapping[str, str]) -> None:
-    """Rejects a codec that no format supports; a file's own format is checked when it is opened."""
-    choice_property(
-        properties,
-        _CODEC_OPTION,
-        "zstd",
-        tuple(dict.fromkeys([*PARQUET_CODECS, *ORC_CODECS, *AVRO_CODECS])),
-    )
-
-
-def _probability(properties: Mapping[str, str], name: str, default: float) -> float:
-    value = float_property(properties, name, default)
-    if not 0 < value < 1:
-        raise InvalidOptionError(f"property {name} is {value}, expected between 0 and 1")
-    return value
+    codec = source.codec(names.AVRO_COMPRESSION)
+    return AvroProperties(codec, source.level(names.AVRO_COMPRESSION_LEVEL, codec, _AVRO_LEVELS))

@@ -9,10 +9,9 @@ from icebergds.catalog.loaded_table import LoadedTable
 from icebergds.commit.operations import Change, TableState
 from icebergds.errors import InvalidOptionError
 from icebergds.operations.evolution.commit import commit_update
-from icebergds.operations.evolution.known_properties import is_known, nearest_known
 from icebergds.operations.write.property_checks import check_properties
 from icebergds.spec.metadata import TableMetadata
-from icebergds.spec.table_properties import FORMAT_VERSION
+from icebergds.spec.table_properties import FORMAT_VERSION, is_known, nearest_known
 from icebergds.spec.updates.apply_updates import apply_updates
 from icebergds.spec.updates.table_updates import (
     RemoveProperties,

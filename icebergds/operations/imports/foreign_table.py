@@ -17,6 +17,7 @@ from icebergds.operations.maintenance.runner import Runner
 from icebergds.operations.write.create import NewTable, plan_new_table
 from icebergds.operations.write.options import Creation
 from icebergds.spec.schema import Schema
+from icebergds.spec.table_properties import PATHS
 
 # Of the table's old home, or of Spark's own files.
 _DROPPED = frozenset(
@@ -26,10 +27,7 @@ _DROPPED = frozenset(
         "provider",
         "transient_lastDdlTime",
         "serialization.format",
-        "write.data.path",
-        "write.metadata.path",
-        "write.folder-storage.path",
-        "write.object-storage.path",
+        *PATHS,
     }
 )
 _OF_SPARK = "spark.sql."

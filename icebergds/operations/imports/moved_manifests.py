@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pyarrow as pa
 
-from icebergds.commit.new_manifests import manifest_codec, manifest_compression
+from icebergds.commit.new_manifests import manifest_compression
 from icebergds.formats.manifests.columns import EntryColumns
 from icebergds.formats.manifests.columns_of_entries import entry_columns
 from icebergds.formats.manifests.manifest_list import write_manifest_list
@@ -26,6 +26,7 @@ from icebergds.spec.manifest import (
 )
 from icebergds.spec.metadata import TableMetadata
 from icebergds.spec.snapshot import Snapshot
+from icebergds.spec.table_properties import MANIFEST_COMPRESSION
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +134,7 @@ def moved_list(
         parent_snapshot_id=snapshot.parent_snapshot_id,
         sequence_number=snapshot.sequence_number,
         first_row_id=snapshot.first_row_id,
-        codec=manifest_codec(metadata.properties),
+        codec=MANIFEST_COMPRESSION.of(metadata.properties),
     )
 
 

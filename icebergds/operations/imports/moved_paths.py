@@ -9,14 +9,7 @@ from icebergds.errors import InvalidOptionError
 from icebergds.io.fileio import FileIO
 from icebergds.spec.metadata import TableMetadata
 from icebergds.spec.snapshot import Snapshot
-
-# Properties that hold locations.
-_LOCATIONS = (
-    "write.data.path",
-    "write.metadata.path",
-    "write.folder-storage.path",
-    "write.object-storage.path",
-)
+from icebergds.spec.table_properties import PATHS
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +104,7 @@ def moved_metadata(metadata: TableMetadata, paths: MovedPaths) -> TableMetadata:
 
 
 def _moved_properties(properties: Mapping[str, str], paths: MovedPaths) -> dict[str, str]:
-    moved = {name: paths.moved(properties[name]) for name in _LOCATIONS if name in properties}
+    moved = {name: paths.moved(properties[name]) for name in PATHS if name in properties}
     return {**properties, **moved}
 
 

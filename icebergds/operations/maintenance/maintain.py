@@ -58,7 +58,7 @@ from icebergds.operations.maintenance.unused_files.reachable_files import (
 from icebergds.operations.maintenance.unused_files.remove_orphan_files import remove_orphan_files
 from icebergds.operations.options.moments import moment_or_age
 from icebergds.operations.write.options import WriteOptions
-from icebergds.spec.table_properties import GC_ENABLED, GC_ENABLED_DEFAULT, bool_property
+from icebergds.spec.table_properties import GC_ENABLED
 from icebergds.spec.values.dates import now_ms
 
 _LOG = logging.getLogger(__name__)
@@ -180,12 +180,12 @@ class _Maintenance:
     def _explain_missing_expiry(self) -> None:
         """Adds a step that says why snapshots do not expire that the policy asks to expire."""
         arguments, properties = expiry_arguments(self._expiry()), self._table.metadata.properties
-        keeps_files = not bool_property(properties, GC_ENABLED, GC_ENABLED_DEFAULT)
+        keeps_files = not GC_ENABLED.of(properties)
         if keeps_files and arguments and self._request.policy.expire_snapshots:
             reason = "the policy says how long snapshots are to be kept"
             note = (
-                f"not begun: the table property {GC_ENABLED} is false, because other tables may "
-                "share its files"
+                f"not begun: the table property {GC_ENABLED.name} is false, because other tables "
+                "may share its files"
             )
             self._add(Advice(_EXPIRY, reason, Gain(), arguments), StepState.SKIPPED, note)
 

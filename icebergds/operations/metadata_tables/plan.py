@@ -48,14 +48,12 @@ from icebergds.scan.projection import select_columns
 from icebergds.spec.manifest import DataFile, FileContent, ManifestContent, ManifestFile
 from icebergds.spec.schema import Schema
 from icebergds.spec.snapshot import Snapshot
-from icebergds.spec.table_properties import int_property
+from icebergds.spec.table_properties import SPLIT_METADATA_TARGET_SIZE
 
 _Item = TypeVar("_Item")
 
 _LISTS_OF_A_TASK = 64
 _CONTENTS = {ManifestContent.DATA: (0,), ManifestContent.DELETES: (1, 2)}
-_METADATA_SPLIT_SIZE = "read.split.metadata-target-size"
-_METADATA_SPLIT_SIZE_DEFAULT = 32 * 1024 * 1024
 # Executors may be added while tasks run.
 _WAVES, _MOST_SPLITS = 2, 4
 
@@ -282,8 +280,8 @@ def _task_weights(plan: MetadataTablePlan, options: ReadOptions) -> tuple[int, i
     splits = split_options(options, properties)
     if options.split_size is not None:
         return options.split_size, splits.file_open_cost, options.split_size
-    size = int_property(properties, _METADATA_SPLIT_SIZE, _METADATA_SPLIT_SIZE_DEFAULT, minimum=1)
-    most = size if _METADATA_SPLIT_SIZE in properties else size * _MOST_SPLITS
+    size = SPLIT_METADATA_TARGET_SIZE.of(properties)
+    most = size if SPLIT_METADATA_TARGET_SIZE.name in properties else size * _MOST_SPLITS
     return size, splits.file_open_cost, most
 
 

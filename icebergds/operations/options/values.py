@@ -73,6 +73,23 @@ def refuse_unknown(
         )
 
 
+def options_of(method: str, options: Mapping[str, str], known: Sequence[str]) -> dict[str, str]:
+    """The options of a method, by name in lower case.
+
+    Raises:
+        InvalidOptionError: an option is not one of `known`; the nearest is suggested.
+    """
+    given = {name.lower(): value for name, value in options.items()}
+    for name in given:
+        if name not in known:
+            near = did_you_mean(name, known, shown=repr)
+            hint = f"; {near}" if near else "."
+            raise InvalidOptionError(
+                f"unknown option {name!r}{hint} Options of {method}: {', '.join(known)}"
+            )
+    return given
+
+
 def refuse_session_tables(given: Mapping[str, str]) -> None:
     """Raises InvalidOptionError for a table of Spark's session catalog, which drops the options."""
     if "provider" in given and "owner" in given:

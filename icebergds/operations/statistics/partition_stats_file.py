@@ -19,7 +19,7 @@ from icebergds.operations.metadata_tables.metadata_rows import Row
 from icebergds.operations.metadata_tables.ready_rows import row_batches
 from icebergds.operations.metadata_tables.schemas import refuse_unknown_values
 from icebergds.operations.statistics.partition_totals import PartitionStats
-from icebergds.operations.write.data_file_settings import data_file_format
+from icebergds.operations.write.table_settings import data_file_format
 from icebergds.scan.projection import unified_partition_type
 from icebergds.spec.manifest import FileFormat
 from icebergds.spec.metadata import TableMetadata

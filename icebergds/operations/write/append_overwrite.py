@@ -38,20 +38,16 @@ from icebergds.io.fileio import FileIO
 from icebergds.operations.write.cleanup import WRITE_ID, delete_files
 from icebergds.operations.write.commit_options import commit_options
 from icebergds.operations.write.create import NewTable, plan_new_table
-from icebergds.operations.write.data_file_settings import (
-    data_file_format,
-    data_file_size,
-    uses_fanout,
-)
-from icebergds.operations.write.distribution_mode import distribution_mode
 from icebergds.operations.write.isolation import check_marked_rows, overwrite_isolation
 from icebergds.operations.write.options import WriteOptions
+from icebergds.operations.write.table_settings import data_file_format, distribution_mode
 from icebergds.operations.write.target_branch import check_target_branch
 from icebergds.spec.evolution.union_by_name import merge_schema
 from icebergds.spec.manifest import DataFile, FileFormat
 from icebergds.spec.metadata import TableMetadata
 from icebergds.spec.partition import PartitionSpec
 from icebergds.spec.schema import Schema
+from icebergds.spec.table_properties import FANOUT_ENABLED, TARGET_FILE_SIZE_BYTES
 from icebergds.spec.updates.requirements import AssertCurrentSchemaId, AssertLastAssignedFieldId
 from icebergds.spec.updates.table_updates import LAST_ADDED, AddSchema, SetCurrentSchema
 from icebergds.write.locations import LocationProvider
@@ -195,7 +191,7 @@ def plan_rows(
         spec=spec or metadata.spec(),
         sort_order=sort_order,
         file_format=file_format,
-        target_file_size=options.target_file_size or data_file_size(metadata.properties),
+        target_file_size=options.target_file_size or TARGET_FILE_SIZE_BYTES.of(metadata.properties),
         properties=write_properties,
         operation_id=str(uuid.uuid4()),
         fanout=FanoutSettings(enabled=_fanout(options, metadata.properties)),
@@ -347,4 +343,4 @@ def _file_format(options: WriteOptions, properties: Mapping[str, str]) -> FileFo
 
 
 def _fanout(options: WriteOptions, properties: Mapping[str, str]) -> bool:
-    return uses_fanout(properties) if options.fanout is None else options.fanout
+    return FANOUT_ENABLED.of(properties) if options.fanout is None else options.fanout

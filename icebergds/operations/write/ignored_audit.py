@@ -20,14 +20,14 @@ def refuse_ignored_audit(setting: Setting, table: LoadedTable, options: WriteOpt
     Raises:
         InvalidOptionError: the table has `write.wap.enabled`, and the write says nothing else.
     """
-    if table.metadata.properties.get(WAP_ENABLED, "false").lower() != "true":
+    if not WAP_ENABLED.of(table.metadata.properties):
         return
     if options.names_branch or options.wap_id is not None:
         return
     for name in _SETTINGS:
         if value := setting(f"spark.{name}"):
             raise InvalidOptionError(
-                f"table {table.name} has {WAP_ENABLED}, and the session has spark.{name} = "
+                f"table {table.name} has {WAP_ENABLED.name}, and the session has spark.{name} = "
                 f"{value!r}, which is not read here; set the option {name!r} = {value!r} for the "
                 "write, or 'branch' = 'main' to write to main"
             )

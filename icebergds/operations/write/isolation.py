@@ -11,7 +11,7 @@ from icebergds.errors import ValidationError
 from icebergds.expr.nodes import TRUE, Expr
 from icebergds.operations.write.options import WriteOptions
 from icebergds.operations.write.read_marks import ReadMark, oldest_read
-from icebergds.operations.write.row_change_settings import isolation_level
+from icebergds.spec.table_properties import ISOLATION_LEVEL
 
 
 def isolation_of(options: WriteOptions, table: LoadedTable, statement: str) -> IsolationLevel:
@@ -25,7 +25,7 @@ def isolation_of(options: WriteOptions, table: LoadedTable, statement: str) -> I
     """
     if options.isolation_level is not None:
         return IsolationLevel(options.isolation_level)
-    return isolation_level(table.metadata.properties, statement)
+    return IsolationLevel(ISOLATION_LEVEL[statement].of(table.metadata.properties))
 
 
 def overwrite_isolation(options: WriteOptions, table: LoadedTable) -> Isolation:

@@ -14,20 +14,17 @@ from icebergds.expr.names import quote_name, resolve
 from icebergds.formats.arrow.types import schema_to_arrow
 from icebergds.formats.manifests.manifest_list import read_snapshot_manifests
 from icebergds.operations.write.append_overwrite import plan_rows, with_merged_schema
-from icebergds.operations.write.delete_file_settings import (
-    delete_file_format,
-    delete_file_size,
-    require_delete_files,
-)
 from icebergds.operations.write.delta_commit import DeltaTask, PreparedDelta
 from icebergds.operations.write.key_tasks import write_distinct, write_ordered
 from icebergds.operations.write.options import WriteOptions
 from icebergds.operations.write.row_change_options import RowChangeOptions, WriteOperation
+from icebergds.operations.write.table_settings import delete_file_format, require_delete_files
 from icebergds.operations.write.target_branch import check_target_branch
 from icebergds.scan.projection import parse_column_list
 from icebergds.spec.manifest import ManifestContent
 from icebergds.spec.partition import PartitionSpec
 from icebergds.spec.schema import Schema
+from icebergds.spec.table_properties import DELETE_TARGET_FILE_SIZE_BYTES
 from icebergds.write.changes.keyed_delta import plan_keyed_delta, write_keyed_delta
 from icebergds.write.rows.matching import plan_matching
 
@@ -87,7 +84,7 @@ def prepare_key_change(
         delete_spec=delete_spec,
         format_version=state.metadata.format_version,
         delete_format=delete_file_format(state.metadata, write.file_format),
-        delete_file_size=delete_file_size(state.metadata),
+        delete_file_size=DELETE_TARGET_FILE_SIZE_BYTES.of(state.metadata.properties),
         keys_meet=change.keys_meet,
     )
     named = ", ".join(str(schema.find_name(key_id)) for key_id in key_ids)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from functools import partial
 from typing import Any
 
@@ -18,15 +19,9 @@ from icebergds.expr.nodes import TRUE, Expr
 from icebergds.formats.arrow.types import schema_to_arrow
 from icebergds.operations.write.append_overwrite import plan_rows
 from icebergds.operations.write.copy_on_write import RewritePlan, rewrite_targets, write_rewritten
-from icebergds.operations.write.delete_file_settings import (
-    delete_file_format,
-    delete_file_size,
-    delete_granularity,
-    require_delete_files,
-)
 from icebergds.operations.write.delta_commit import DeltaTask, PreparedDelta
 from icebergds.operations.write.options import WriteOptions
-from icebergds.operations.write.row_change_settings import RowChangeMode
+from icebergds.operations.write.table_settings import delete_file_format, require_delete_files
 from icebergds.operations.write.target_branch import check_target_branch
 from icebergds.scan.plan.files import PlannedFile
 from icebergds.scan.plan.splits import SplitOptions
@@ -38,6 +33,7 @@ from icebergds.spec.manifest import DataFileRef
 from icebergds.spec.metadata import TableMetadata
 from icebergds.spec.reserved import LAST_UPDATED_SEQUENCE_NUMBER, POS, ROW_ID
 from icebergds.spec.schema import Schema
+from icebergds.spec.table_properties import DELETE_GRANULARITY, DELETE_TARGET_FILE_SIZE_BYTES
 from icebergds.write.changes.position_delta import (
     DeleteTarget,
     PositionDeltaPlan,
@@ -50,6 +46,13 @@ from icebergds.write.rows.matching import plan_matching
 _LINEAGE = (ROW_ID, LAST_UPDATED_SEQUENCE_NUMBER)
 # A rewrite reads each file whole.
 _UNSPLIT = SplitOptions(split_size=2**62)
+
+
+class RowChangeMode(StrEnum):
+    """How rows change: a value of `write.delete.mode`, `write.update.mode`, `write.merge.mode`."""
+
+    COPY_ON_WRITE = "copy-on-write"
+    MERGE_ON_READ = "merge-on-read"
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,10 +131,10 @@ def plan_position_change(
             PositionDeltaPlan(
                 write,
                 metadata.format_version,
-                delete_granularity(metadata),
+                DELETE_GRANULARITY.of(metadata.properties),
                 metadata.specs_by_id,
                 delete_file_format(metadata, write.file_format),
-                delete_file_size(metadata),
+                DELETE_TARGET_FILE_SIZE_BYTES.of(metadata.properties),
             ),
         )
         targets = _delete_targets(change.files)

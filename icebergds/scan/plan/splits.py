@@ -17,7 +17,11 @@ import numpy as np
 import numpy.typing as npt
 
 from icebergds.spec.manifest import DataFile, FileFormat
-from icebergds.spec.table_properties import int_property
+from icebergds.spec.table_properties import (
+    SPLIT_OPEN_FILE_COST,
+    SPLIT_PLANNING_LOOKBACK,
+    SPLIT_TARGET_SIZE,
+)
 
 _Item = TypeVar("_Item")
 _SPLITTABLE = frozenset({FileFormat.PARQUET, FileFormat.ORC, FileFormat.AVRO})
@@ -33,9 +37,9 @@ class SplitOptions:
         file_open_cost: minimum weight of a file, in bytes (`read.split.open-file-cost`).
     """
 
-    split_size: int = 128 * 1024 * 1024
-    lookback: int = 10
-    file_open_cost: int = 4 * 1024 * 1024
+    split_size: int = SPLIT_TARGET_SIZE.default
+    lookback: int = SPLIT_PLANNING_LOOKBACK.default
+    file_open_cost: int = SPLIT_OPEN_FILE_COST.default
 
     @classmethod
     def of(
@@ -50,17 +54,10 @@ class SplitOptions:
         Raises:
             InvalidOptionError: a property that is used is malformed.
         """
-
-        def choose(given: int | None, name: str, default: int, minimum: int) -> int:
-            if given is not None:
-                return given
-            return int_property(properties, name, default, minimum=minimum)
-
-        unset = cls()
         return cls(
-            choose(split_size, "read.split.target-size", unset.split_size, 1),
-            choose(lookback, "read.split.planning-lookback", unset.lookback, 1),
-            choose(file_open_cost, "read.split.open-file-cost", unset.file_open_cost, 0),
+            SPLIT_TARGET_SIZE.of(properties) if split_size is None else split_size,
+            SPLIT_PLANNING_LOOKBACK.of(properties) if lookback is None else lookback,
+            SPLIT_OPEN_FILE_COST.of(properties) if file_open_cost is None else file_open_cost,
         )
 
     def evened(self, sizes: npt.NDArray[np.int64]) -> SplitOptions:

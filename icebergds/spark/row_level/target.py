@@ -16,15 +16,15 @@ from icebergds.errors import InvalidOptionError, UnsupportedFeatureError
 from icebergds.expr.names import quote_name
 from icebergds.expr.nodes import TRUE, Expr, and_
 from icebergds.operations.conditions import plannable_condition
-from icebergds.operations.write.delete_file_settings import require_delete_files
 from icebergds.operations.write.isolation import isolation_of
 from icebergds.operations.write.jobs import PlannedJob
 from icebergds.operations.write.options import WriteOptions
-from icebergds.operations.write.position_changes import PositionChange, plan_position_change
-from icebergds.operations.write.row_change_settings import (
+from icebergds.operations.write.position_changes import (
+    PositionChange,
     RowChangeMode,
-    row_change_mode,
+    plan_position_change,
 )
+from icebergds.operations.write.table_settings import require_delete_files
 from icebergds.operations.write.target_branch import check_target_branch
 from icebergds.spark.dataframe_schema import incoming_arrow_schema
 from icebergds.spark.distribution import KeyedRows, partition_keys
@@ -35,6 +35,7 @@ from icebergds.spark.save_job import run_job
 from icebergds.spark.session import active_session, session_setting, session_zone
 from icebergds.spec.schema import Schema
 from icebergds.spec.snapshot import Snapshot
+from icebergds.spec.table_properties import ROW_CHANGE_MODE
 from icebergds.spec.types import VARIANT, is_scalar
 from icebergds.write.changes.target_rows import TARGET_COLUMN
 
@@ -121,7 +122,7 @@ class Target:
                 support; or a column has the name of a control column.
         """
         self._refuse_control_columns()
-        found = row_change_mode(self.table.metadata.properties, self._kind)
+        found = RowChangeMode(ROW_CHANGE_MODE[self._kind].of(self.table.metadata.properties))
         if found is RowChangeMode.MERGE_ON_READ:
             require_delete_files(self.state)
         return found

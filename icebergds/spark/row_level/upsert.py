@@ -10,10 +10,10 @@ from icebergds.catalog.loaded_table import LoadedTable
 from icebergds.commit.snapshot_commit import Committed
 from icebergds.errors import InvalidOptionError
 from icebergds.expr.names import quote_name
-from icebergds.operations.write.distribution_mode import distribution_mode
 from icebergds.operations.write.key_changes import key_ids_of
 from icebergds.operations.write.options import WriteOptions
 from icebergds.operations.write.row_change_options import WriteOperation
+from icebergds.operations.write.table_settings import distribution_mode
 from icebergds.spark.distribution import KeyedRows, are_equal_as_stored, partition_keys
 from icebergds.spark.float_texts import floats_as_text
 from icebergds.spark.save_job import run_job

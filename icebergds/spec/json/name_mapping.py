@@ -9,8 +9,9 @@ from icebergds.errors import InvalidMetadataError
 from icebergds.spec.json.fields import optional, strings, typed
 from icebergds.spec.metadata import TableMetadata
 from icebergds.spec.name_mapping import MappedField, NameMapping
+from icebergds.spec.table_properties import NAME_MAPPING
 
-NAME_MAPPING_PROPERTY = "schema.name-mapping.default"
+NAME_MAPPING_PROPERTY = NAME_MAPPING.name
 
 
 def table_name_mapping(metadata: TableMetadata) -> NameMapping | None:

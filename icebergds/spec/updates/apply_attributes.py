@@ -9,7 +9,7 @@ from icebergds.errors import InvalidMetadataError, InvalidOptionError, Unsupport
 from icebergds.spec.encryption import EncryptedKey
 from icebergds.spec.metadata import MAX_FORMAT_VERSION, TableMetadata
 from icebergds.spec.statistics import PartitionStatisticsFile, StatisticsFile
-from icebergds.spec.table_properties import FORMAT_VERSION, RESERVED_PROPERTIES, int_property
+from icebergds.spec.table_properties import FORMAT_VERSION, INTEGER, RESERVED_PROPERTIES, Property
 
 
 def assign_uuid(metadata: TableMetadata, uuid: str) -> TableMetadata:
@@ -73,7 +73,7 @@ def set_properties(metadata: TableMetadata, updates: Mapping[str, str]) -> Table
             raise InvalidOptionError(f"property {name!r} is reserved and cannot be set")
         if not isinstance(value, str):
             raise InvalidOptionError(f"property {name!r} is {value!r}, expected a string")
-    version = int_property(updates, FORMAT_VERSION, metadata.format_version)
+    version = Property(FORMAT_VERSION, INTEGER, metadata.format_version).of(updates)
     upgraded = upgrade_format_version(metadata, version)
     stored = {name: value for name, value in updates.items() if name != FORMAT_VERSION}
     properties = {**metadata.properties, **stored}

@@ -14,10 +14,8 @@ from icebergds.spec.metadata import TableMetadata
 from icebergds.spec.partition import FIRST_PARTITION_FIELD_ID
 from icebergds.spec.snapshot import MetadataLogEntry
 from icebergds.spec.table_properties import (
-    FORMAT_VERSION_DEFAULT,
     METADATA_PREVIOUS_VERSIONS_MAX,
-    METADATA_PREVIOUS_VERSIONS_MAX_DEFAULT,
-    int_property,
+    NEW_FORMAT_VERSION,
 )
 from icebergds.spec.updates.apply_attributes import (
     add_encryption_key,
@@ -134,11 +132,7 @@ def next_metadata(
     Raises what `apply_updates` raises.
     """
     changed = apply_updates(base, updates, now_ms=now_ms)
-    kept = int_property(
-        changed.properties,
-        METADATA_PREVIOUS_VERSIONS_MAX,
-        METADATA_PREVIOUS_VERSIONS_MAX_DEFAULT,
-    )
+    kept = METADATA_PREVIOUS_VERSIONS_MAX.of(changed.properties)
     if base is None or base_location is None or changed is base:
         return changed
     log = (*base.metadata_log, MetadataLogEntry(base.last_updated_ms, base_location))
@@ -159,7 +153,7 @@ class _Progress:
 
 def _empty_table(updates: Sequence[TableUpdate], now_ms: int) -> TableMetadata:
     versions = (u.format_version for u in updates if isinstance(u, UpgradeFormatVersion))
-    version = next(versions, FORMAT_VERSION_DEFAULT)
+    version = next(versions, NEW_FORMAT_VERSION.default)
     empty = TableMetadata(
         format_version=1,
         table_uuid=None,

@@ -14,10 +14,10 @@ from icebergds.spec.schema import Schema
 from icebergds.spec.sort import SortOrder
 from icebergds.spec.table_properties import (
     FORMAT_VERSION,
-    FORMAT_VERSION_DEFAULT,
+    INTEGER,
+    NEW_FORMAT_VERSION,
     PARQUET_COMPRESSION,
-    PARQUET_COMPRESSION_DEFAULT,
-    int_property,
+    Property,
 )
 from icebergds.spec.types import walk
 from icebergds.spec.updates.table_updates import (
@@ -84,8 +84,8 @@ def new_table_updates(
 
 
 def _format_version(properties: Mapping[str, str], requested: int | None) -> int:
-    default = FORMAT_VERSION_DEFAULT if requested is None else requested
-    version = int_property(properties, FORMAT_VERSION, default)
+    default = NEW_FORMAT_VERSION.default if requested is None else requested
+    version = Property(FORMAT_VERSION, INTEGER, default).of(properties)
     if requested not in (None, version):
         raise InvalidOptionError(
             f"format version {requested} contradicts property {FORMAT_VERSION} = {version}; set "
@@ -141,4 +141,4 @@ def _remap_ids(ids: tuple[int, ...], fresh_ids: Mapping[int, int], what: str) ->
 
 def _initial_properties(properties: Mapping[str, str]) -> dict[str, str]:
     stored = {name: value for name, value in properties.items() if name != FORMAT_VERSION}
-    return {PARQUET_COMPRESSION: PARQUET_COMPRESSION_DEFAULT, **stored}
+    return {PARQUET_COMPRESSION.name: PARQUET_COMPRESSION.default, **stored}

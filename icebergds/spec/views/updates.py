@@ -12,7 +12,7 @@ from uuid import uuid4
 
 from icebergds.errors import InvalidMetadataError, InvalidOptionError, UnsupportedFeatureError
 from icebergds.spec.schema import Schema
-from icebergds.spec.table_properties import bool_property, int_property
+from icebergds.spec.table_properties import BOOLEAN, Property, at_least
 from icebergds.spec.updates.table_updates import (
     LAST_ADDED,
     AddSchema,
@@ -29,9 +29,8 @@ from icebergds.spec.views.metadata import (
     ViewVersion,
 )
 
-VERSION_HISTORY_SIZE = "version.history.num-entries"
-VERSION_HISTORY_SIZE_DEFAULT = 10
-REPLACE_DROP_DIALECT_ALLOWED = "replace.drop-dialect.allowed"
+_KEPT_VERSIONS = Property("version.history.num-entries", at_least(1), 10)
+_MAY_DROP_DIALECTS = Property("replace.drop-dialect.allowed", BOOLEAN, False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +192,7 @@ class _Changing:
         return version_id
 
     def _check_dialects(self, before: ViewVersion, now: ViewVersion) -> None:
-        if bool_property(self._properties, REPLACE_DROP_DIALECT_ALLOWED, False):
+        if _MAY_DROP_DIALECTS.of(self._properties):
             return
         kept = {one.dialect.lower() for one in now.sqls}
         dropped = [one.dialect for one in before.sqls if one.dialect.lower() not in kept]
@@ -201,14 +200,12 @@ class _Changing:
             raise InvalidOptionError(
                 f"the new version of the view has no query in the dialect {dropped[0]}, which the "
                 "view has now; give one for each dialect, or allow it with the property "
-                f"{REPLACE_DROP_DIALECT_ALLOWED} = true"
+                f"{_MAY_DROP_DIALECTS.name} = true"
             )
 
     def _kept_versions(self) -> tuple[ViewVersion, ...]:
         """The newest versions, and always the current one and new ones, as they were listed."""
-        size = int_property(
-            self._properties, VERSION_HISTORY_SIZE, VERSION_HISTORY_SIZE_DEFAULT, minimum=1
-        )
+        size = _KEPT_VERSIONS.of(self._properties)
         always = {self._current, *self._added_versions}
         others = sorted(self._versions.keys() - always, reverse=True)
         kept = always | set(others[: max(0, size - len(always))])

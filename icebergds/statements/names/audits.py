@@ -21,7 +21,7 @@ def audit_options(spark: SparkSession, table: Table) -> dict[str, str]:
     Raises:
         InvalidOptionError: the session has both.
     """
-    if table.properties.get(WAP_ENABLED, "false").lower() != "true":
+    if not WAP_ENABLED.of(table.properties):
         return {}
     setting = session_setting(spark)
     found = {

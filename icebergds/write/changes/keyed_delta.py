@@ -19,7 +19,7 @@ from icebergds.formats.deletes.key_hash import Hashes
 from icebergds.formats.deletes.positions import PositionSet
 from icebergds.spec.manifest import DataFile, DataFileRef, FileFormat
 from icebergds.spec.partition import PartitionSpec
-from icebergds.spec.table_properties import DELETE_TARGET_FILE_SIZE_BYTES_DEFAULT
+from icebergds.spec.table_properties import DELETE_TARGET_FILE_SIZE_BYTES
 from icebergds.spec.transforms import VoidTransform
 from icebergds.write.changes.deltas import DeltaFiles
 from icebergds.write.changes.key_hashes import KeyHashes
@@ -87,7 +87,7 @@ def plan_keyed_delta(
     format_version: int,
     key_limit: int = DEFAULT_KEY_LIMIT,
     delete_format: FileFormat = FileFormat.PARQUET,
-    delete_file_size: int = DELETE_TARGET_FILE_SIZE_BYTES_DEFAULT,
+    delete_file_size: int = DELETE_TARGET_FILE_SIZE_BYTES.default,
     keys_meet: bool = False,
 ) -> KeyedDeltaPlan:
     """Plans the tasks of one change by key, on the driver; arguments as for `KeyedDeltaPlan`.

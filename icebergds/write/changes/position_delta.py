@@ -14,7 +14,7 @@ from icebergds.formats.deletes.position_deletes import only_data_path
 from icebergds.formats.deletes.positions import PositionSet
 from icebergds.spec.manifest import DataFile, DataFileRef, FileFormat
 from icebergds.spec.partition import PartitionSpec
-from icebergds.spec.table_properties import DELETE_TARGET_FILE_SIZE_BYTES_DEFAULT
+from icebergds.spec.table_properties import DELETE_TARGET_FILE_SIZE_BYTES
 from icebergds.write.changes.deltas import DeltaFiles
 from icebergds.write.changes.target_rows import TARGET_COLUMN, take_targets
 from icebergds.write.deletes.data_file_names import DataFileNames
@@ -63,7 +63,7 @@ class PositionDeltaPlan:
     granularity: str
     specs: Mapping[int, PartitionSpec]
     delete_format: FileFormat = FileFormat.PARQUET
-    delete_file_size: int = DELETE_TARGET_FILE_SIZE_BYTES_DEFAULT
+    delete_file_size: int = DELETE_TARGET_FILE_SIZE_BYTES.default
 
 
 def without_control_columns(incoming: pa.Schema) -> pa.Schema:

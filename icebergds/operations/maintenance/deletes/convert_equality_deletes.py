@@ -44,13 +44,8 @@ from icebergds.operations.read.options import ReadOptions, parse_read_options, s
 from icebergds.operations.read.snapshot_read import make_read_plan
 from icebergds.operations.write.cleanup import WRITE_ID, delete_files, delete_files_of_write
 from icebergds.operations.write.commit_options import commit_options
-from icebergds.operations.write.data_file_settings import data_file_format
-from icebergds.operations.write.delete_file_settings import (
-    delete_file_format,
-    delete_file_size,
-    delete_granularity,
-)
 from icebergds.operations.write.options import WriteOptions
+from icebergds.operations.write.table_settings import data_file_format, delete_file_format
 from icebergds.scan.plan.delete_index import AppliedDeletes, DeleteIndex, key_types
 from icebergds.scan.plan.live_deletes import live_deletes
 from icebergds.scan.plan.packed_files import Mask, PackedFiles, plan_packed_files
@@ -58,6 +53,7 @@ from icebergds.scan.plan.task_groups import pack_files
 from icebergds.scan.tasks import ScanTaskGroup
 from icebergds.spec.manifest import DataFile, FileContent, ManifestEntry
 from icebergds.spec.schema import Schema
+from icebergds.spec.table_properties import DELETE_GRANULARITY, DELETE_TARGET_FILE_SIZE_BYTES
 from icebergds.suggestions import did_you_mean
 from icebergds.write.deletes.row_deletes import DeleteSettings
 from icebergds.write.locations import LocationProvider
@@ -390,9 +386,9 @@ def _settings(table: LoadedTable) -> DeleteSettings:
     metadata = table.metadata
     return DeleteSettings(
         metadata.format_version,
-        delete_granularity(metadata),
+        DELETE_GRANULARITY.of(metadata.properties),
         delete_file_format(metadata, data_file_format(metadata.properties)),
-        delete_file_size(metadata),
+        DELETE_TARGET_FILE_SIZE_BYTES.of(metadata.properties),
         WriteProperties.of(metadata.properties, metadata.schema(), metadata.sort_order()),
     )
 

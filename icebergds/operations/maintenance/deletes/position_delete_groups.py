@@ -17,7 +17,6 @@ from icebergds.formats.deletes.position_deletes import only_data_path
 from icebergds.formats.manifests.reader import EntryColumns
 from icebergds.formats.manifests.side_by_side import manifest_readers
 from icebergds.operations.maintenance.deletes.position_delete_options import PositionDeleteOptions
-from icebergds.operations.write.delete_file_settings import delete_granularity
 from icebergds.scan.plan.partition_filters import PartitionFilters, has_live_files
 from icebergds.scan.plan.prune import matching_entries
 from icebergds.spec.manifest import (
@@ -29,6 +28,7 @@ from icebergds.spec.manifest import (
 )
 from icebergds.spec.partition_keys import PartitionKey, partition_of
 from icebergds.spec.reserved import DELETE_FILE_PATH
+from icebergds.spec.table_properties import DELETE_GRANULARITY
 
 _PATH_IDS = frozenset({DELETE_FILE_PATH.field_id})
 
@@ -154,7 +154,9 @@ def _whole_partitions(entries: Iterable[ManifestEntry]) -> list[DeleteGroup]:
 def _groups(
     base: CommitBase, entries: Iterable[ManifestEntry], options: PositionDeleteOptions
 ) -> list[DeleteGroup]:
-    keeps_files = delete_granularity(base.metadata) == "file" and not options.rewrite_all
+    keeps_files = (
+        DELETE_GRANULARITY.of(base.metadata.properties) == "file" and not options.rewrite_all
+    )
     groups = []
     for files in _by_partition(entries).values():
         if keeps_files:

@@ -6,10 +6,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from icebergds.errors import InvalidOptionError
-from icebergds.operations.options.values import boolean, not_negative, one_of, parse, positive
-from icebergds.operations.write.delete_file_settings import delete_file_size
+from icebergds.operations.options.values import (
+    boolean,
+    not_negative,
+    one_of,
+    options_of,
+    parse,
+    positive,
+)
 from icebergds.spec.metadata import TableMetadata
-from icebergds.suggestions import did_you_mean
+from icebergds.spec.table_properties import DELETE_TARGET_FILE_SIZE_BYTES
 
 _TARGET_SIZE = "target-file-size-bytes"
 _MIN_SIZE = "min-file-size-bytes"
@@ -91,9 +97,10 @@ def parse_position_delete_options(
     Raises:
         InvalidOptionError: an option is unknown or malformed, or options contradict each other.
     """
-    given = {name.lower(): value for name, value in given.items()}
-    _refuse_unknown(given)
-    target = parse(given, _TARGET_SIZE, positive, delete_file_size(metadata))
+    given = options_of("rewrite_position_delete_files", given, OPTIONS)
+    target = parse(
+        given, _TARGET_SIZE, positive, DELETE_TARGET_FILE_SIZE_BYTES.of(metadata.properties)
+    )
     least = parse(given, _MIN_SIZE, not_negative, int(target * _MIN_SIZE_RATIO))
     most = parse(given, _MAX_SIZE, positive, int(target * _MAX_SIZE_RATIO))
     if not least < target < most:
@@ -115,13 +122,3 @@ def parse_position_delete_options(
         max_commits=max_commits if partial else None,
         job_order=parse(given, _JOB_ORDER, one_of(*_ORDERS), "none"),
     )
-
-
-def _refuse_unknown(given: Mapping[str, str]) -> None:
-    for name in given:
-        if name not in OPTIONS:
-            near = did_you_mean(name, OPTIONS, shown=repr)
-            raise InvalidOptionError(
-                f"unknown option {name!r}{f'; {near}' if near else '.'} Options of "
-                f"rewrite_position_delete_files: {', '.join(OPTIONS)}"
-            )

@@ -46,11 +46,11 @@ from icebergds.operations.maintenance.maintained_branch import check_maintained_
 from icebergds.operations.maintenance.runner import Runner
 from icebergds.operations.write.cleanup import WRITE_ID, delete_files, delete_files_of_write
 from icebergds.operations.write.commit_options import commit_options
-from icebergds.operations.write.data_file_settings import data_file_format
-from icebergds.operations.write.delete_file_settings import delete_file_format, delete_granularity
 from icebergds.operations.write.options import WriteOptions
+from icebergds.operations.write.table_settings import data_file_format, delete_file_format
 from icebergds.spec.manifest import DataFile, ManifestEntry
 from icebergds.spec.partition_keys import PartitionKey
+from icebergds.spec.table_properties import DELETE_GRANULARITY
 from icebergds.write.deletes.row_deletes import DeleteSettings
 from icebergds.write.locations import LocationProvider
 
@@ -326,7 +326,7 @@ def _settings(base: CommitBase, options: PositionDeleteOptions) -> DeleteSetting
     metadata = base.metadata
     return DeleteSettings(
         metadata.format_version,
-        delete_granularity(metadata),
+        DELETE_GRANULARITY.of(metadata.properties),
         delete_file_format(metadata, data_file_format(metadata.properties)),
         options.closed_at,
         WriteProperties.of(metadata.properties, metadata.schema(), metadata.sort_order()),

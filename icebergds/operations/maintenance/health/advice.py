@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from icebergds.commit.file_selection import FileKey
-from icebergds.commit.new_manifests import target_manifest_size
 from icebergds.commit.retention import ExpiryRequest
 from icebergds.display import counted, size_text, time_text
 from icebergds.operations.maintenance.health.figures import (
@@ -24,11 +23,11 @@ from icebergds.operations.maintenance.health.figures import (
 )
 from icebergds.operations.maintenance.rewrite.options import RewriteOptions
 from icebergds.operations.maintenance.rewrite.plan import FileGroup, new_file_count
-from icebergds.operations.write.delete_file_settings import delete_granularity
 from icebergds.scan.plan.packed_files import PackedFiles
 from icebergds.scan.plan.partition_filters import has_live_files
 from icebergds.spec.manifest import ManifestEntry, ManifestFile
 from icebergds.spec.metadata import TableMetadata
+from icebergds.spec.table_properties import DELETE_GRANULARITY, MANIFEST_TARGET_SIZE_BYTES
 
 _NONE = np.empty(0, np.int64)
 _SPARED_MANIFESTS = 8
@@ -182,7 +181,7 @@ def _rewrite_position_delete_files(found: Findings) -> Iterator[Advice]:
         return
     deletes = position_deletes(many).values()
     most = max(len(applied.position_deletes) for applied in many.applied())
-    by_partition = delete_granularity(found.metadata) == "partition"
+    by_partition = DELETE_GRANULARITY.of(found.metadata.properties) == "partition"
     units = many.entries.partitions()
     left = len(units) if by_partition and found.metadata.format_version < 3 else len(many)
     yield Advice(
@@ -214,7 +213,7 @@ def _remove_dangling_deletes(found: Findings) -> Iterator[Advice]:
 
 def _rewrite_manifests(found: Findings) -> Iterator[Advice]:
     """Advises it for the partition spec of which most manifests can be spared."""
-    target = target_manifest_size(found.metadata.properties)
+    target = MANIFEST_TARGET_SIZE_BYTES.of(found.metadata.properties)
     counts, sizes = Counter[tuple[int, int]](), Counter[tuple[int, int]]()
     for manifest in filter(has_live_files, found.manifests):
         kind = manifest.partition_spec_id, int(manifest.content)

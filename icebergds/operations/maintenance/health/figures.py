@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from icebergds.commit.file_selection import FileKey, file_key
-from icebergds.commit.new_manifests import target_manifest_size
 from icebergds.commit.operations import TableState
 from icebergds.commit.retention import ExpiryRequest, choose_expired
 from icebergds.errors import MissingFileError, StorageError
@@ -19,7 +18,7 @@ from icebergds.operations.maintenance.rewrite.plan import FileGroup, delete_coun
 from icebergds.scan.plan.packed_files import PackedFiles
 from icebergds.spec.manifest import FileContent, ManifestContent, ManifestEntry, ManifestFile
 from icebergds.spec.metadata import TableMetadata
-from icebergds.spec.table_properties import GC_ENABLED, GC_ENABLED_DEFAULT, bool_property
+from icebergds.spec.table_properties import GC_ENABLED, MANIFEST_TARGET_SIZE_BYTES
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,7 +200,7 @@ def measure_manifests(manifests: Sequence[ManifestFile], metadata: TableMetadata
         count=len(manifests),
         of_deletes=sum(m.content is ManifestContent.DELETES for m in manifests),
         size_in_bytes=sum(m.manifest_length for m in manifests),
-        target_size=target_manifest_size(metadata.properties),
+        target_size=MANIFEST_TARGET_SIZE_BYTES.of(metadata.properties),
     )
 
 
@@ -217,7 +216,7 @@ def measure_metadata(state: TableState, request: ExpiryRequest) -> MetadataHealt
     metadata = state.metadata
     times = [snapshot.timestamp_ms for snapshot in metadata.snapshots]
     expirable = refs = 0
-    if bool_property(metadata.properties, GC_ENABLED, GC_ENABLED_DEFAULT):
+    if GC_ENABLED.of(metadata.properties):
         expiry = choose_expired(request, metadata, state.name)
         expirable, refs = len(expiry.snapshot_ids), len(expiry.refs)
     return MetadataHealth(

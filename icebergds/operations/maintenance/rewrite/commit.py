@@ -36,17 +36,14 @@ from icebergds.operations.maintenance.rewrite.groups import (
 from icebergds.operations.maintenance.rewrite.task import DeletesToMove, MovePlan, move_deletes
 from icebergds.operations.maintenance.runner import Runner
 from icebergds.operations.write.cleanup import delete_files
-from icebergds.operations.write.delete_file_settings import (
-    delete_file_format,
-    delete_file_size,
-    delete_granularity,
-)
+from icebergds.operations.write.table_settings import delete_file_format
 from icebergds.scan.plan.delete_index import AppliedDeletes as FileDeletes
 from icebergds.scan.plan.packed_files import PackedFiles
 from icebergds.scan.tasks import ScanTaskGroup
 from icebergds.spec.manifest import DataFile, DataFileRef
 from icebergds.spec.metadata import TableMetadata
 from icebergds.spec.snapshot import Snapshot
+from icebergds.spec.table_properties import DELETE_GRANULARITY, DELETE_TARGET_FILE_SIZE_BYTES
 from icebergds.write.deletes.row_deletes import DeleteSettings
 
 _LOG = logging.getLogger(__name__)
@@ -273,8 +270,8 @@ def _settings(metadata: TableMetadata, group: RewrittenGroup) -> DeleteSettings:
     write = group.plan.write
     return DeleteSettings(
         metadata.format_version,
-        delete_granularity(metadata),
+        DELETE_GRANULARITY.of(metadata.properties),
         delete_file_format(metadata, write.file_format),
-        delete_file_size(metadata),
+        DELETE_TARGET_FILE_SIZE_BYTES.of(metadata.properties),
         write.properties,
     )

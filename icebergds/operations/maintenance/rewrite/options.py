@@ -9,9 +9,15 @@ from enum import StrEnum
 from math import inf, nan
 
 from icebergds.errors import InvalidOptionError
-from icebergds.operations.options.values import boolean, not_negative, parse, positive
-from icebergds.operations.write.data_file_settings import data_file_size
-from icebergds.suggestions import did_you_mean
+from icebergds.operations.options.values import (
+    boolean,
+    not_negative,
+    one_of,
+    options_of,
+    parse,
+    positive,
+)
+from icebergds.spec.table_properties import TARGET_FILE_SIZE_BYTES
 
 _MIN_SHARE, _MAX_SHARE = 0.75, 1.8
 _KNOWN = (
@@ -106,9 +112,10 @@ class RewriteOptions:
         Raises:
             InvalidOptionError: a name is unknown, a value is malformed, or two contradict.
         """
-        given = {name.lower(): value for name, value in options.items()}
-        _refuse_unknown(given)
-        target = parse(given, "target-file-size-bytes", positive, data_file_size(properties))
+        given = options_of("rewrite_data_files", options, _KNOWN)
+        target = parse(
+            given, "target-file-size-bytes", positive, TARGET_FILE_SIZE_BYTES.of(properties)
+        )
         max_commits = parse(given, "partial-progress.max-commits", positive, 10)
         found = cls(
             target_file_size=target,
@@ -132,7 +139,7 @@ class RewriteOptions:
                 given, "partial-progress.max-failed-commits", not_negative, max_commits
             ),
             max_concurrent_groups=parse(given, "max-concurrent-file-group-rewrites", positive, 5),
-            job_order=parse(given, "rewrite-job-order", _job_order, JobOrder.NONE),
+            job_order=JobOrder(parse(given, "rewrite-job-order", one_of(*JobOrder), "none")),
             max_files=parse(given, "max-files-to-rewrite", positive, sys.maxsize),
             remove_dangling_deletes=parse(given, "remove-dangling-deletes", boolean, False),
             compression_factor=parse(given, "compression-factor", _above_zero, 1.0),
@@ -152,16 +159,6 @@ class RewriteOptions:
                 f"option 'target-file-size-bytes' = {self.target_file_size}: expected more than "
                 f"'min-file-size-bytes' ({self.min_file_size}) and less than "
                 f"'max-file-size-bytes' ({self.max_file_size})"
-            )
-
-
-def _refuse_unknown(given: Mapping[str, str]) -> None:
-    for name in given:
-        if name not in _KNOWN:
-            near = did_you_mean(name, _KNOWN, shown=repr)
-            hint = f"; {near}" if near else "."
-            raise InvalidOptionError(
-                f"unknown option {name!r}{hint} Options of rewrite_data_files: {', '.join(_KNOWN)}"
             )
 
 
@@ -185,10 +182,3 @@ def _number(text: str) -> float:
         return float(text)
     except ValueError:
         return nan
-
-
-def _job_order(text: str) -> JobOrder:
-    try:
-        return JobOrder(text.lower())
-    except ValueError:
-        raise ValueError(f"expected one of {', '.join(JobOrder)}") from None

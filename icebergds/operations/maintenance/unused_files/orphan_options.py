@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -27,9 +27,8 @@ from icebergds.operations.options.arguments import (
 )
 from icebergds.operations.options.moments import moment_or_age
 from icebergds.operations.options.rows import arrow_rows
-from icebergds.operations.options.values import boolean, one_of, parse
+from icebergds.operations.options.values import boolean, one_of, options_of, parse
 from icebergds.spec.values.dates import now_ms
-from icebergds.suggestions import did_you_mean
 
 _DAY_MS = 24 * 60 * 60 * 1000
 _DEFAULT_AGE_MS = 3 * _DAY_MS
@@ -106,8 +105,7 @@ def parse_orphan_options(
         InvalidOptionError: one is of the wrong type or value, an option is unknown, or
             `older_than` is less than 24 hours ago without a list of files.
     """
-    given = {name.lower(): text for name, text in mapping_argument("options", options).items()}
-    _refuse_unknown(given)
+    given = options_of("remove_orphan_files", mapping_argument("options", options), _OPTIONS)
     deletes = integer_argument("max_concurrent_deletes", max_concurrent_deletes)
     if deletes is not None and deletes <= 0:
         raise InvalidOptionError(f"max_concurrent_deletes = {deletes}: expected a number above 0")
@@ -130,17 +128,6 @@ def parse_orphan_options(
         wrong_counts=WrongCounts(parse(given, _WRONG_COUNTS, one_of(*WrongCounts), "fail")),
         most_locations=_SAMPLE if parse(given, _STREAM_RESULTS, boolean, False) else None,
     )
-
-
-def _refuse_unknown(given: Iterable[str]) -> None:
-    for name in given:
-        if name not in _OPTIONS:
-            near = did_you_mean(name, _OPTIONS, shown=repr)
-            hint = f"; {near}" if near else "."
-            raise InvalidOptionError(
-                f"unknown option {name!r}{hint} Options of remove_orphan_files: "
-                f"{', '.join(_OPTIONS)}"
-            )
 
 
 def _older_than(name: str, value: Any, *, is_listing: bool) -> int:

@@ -25,7 +25,7 @@ from icebergds.spec.json.metadata import parse_metadata
 from icebergds.spec.manifest import FileContent, ManifestFile
 from icebergds.spec.metadata import TableMetadata
 from icebergds.spec.snapshot import Snapshot
-from icebergds.spec.table_properties import GC_ENABLED, GC_ENABLED_DEFAULT, bool_property
+from icebergds.spec.table_properties import GC_ENABLED
 
 _LOG = logging.getLogger(__name__)
 _Item = TypeVar("_Item")
@@ -66,10 +66,10 @@ def require_garbage_collection(state: TableState, instead: str) -> None:
     Args:
         instead: what the user may do, besides setting the property.
     """
-    if not bool_property(state.metadata.properties, GC_ENABLED, GC_ENABLED_DEFAULT):
+    if not GC_ENABLED.of(state.metadata.properties):
         raise ValidationError(
-            f"table {state.name} has the property {GC_ENABLED} = false, because other tables may "
-            f"share its files; {instead}, or set the property to true"
+            f"table {state.name} has the property {GC_ENABLED.name} = false, because other tables "
+            f"may share its files; {instead}, or set the property to true"
         )
 
 

@@ -59,14 +59,10 @@ from icebergds.operations.maintenance.unused_files.reachable_files import (
 )
 from icebergds.operations.maintenance.unused_files.referenced_files import referenced_files
 from icebergds.spec.metadata import TableMetadata, metadata_directory
-from icebergds.spec.table_properties import (
-    DATA_PATH,
-    METADATA_PATH,
-)
+from icebergds.spec.table_properties import PATHS
 
 _LOG = logging.getLogger(__name__)
 
-_PATHS = (DATA_PATH, METADATA_PATH, "write.object-storage.path", "write.folder-storage.path")
 _INSTEAD = "remove none of its files"
 _DELETE_BATCH = 1_000
 _MOST_LOGGED = 20
@@ -197,7 +193,7 @@ def own_directories(metadata: TableMetadata) -> list[str | None]:
 
 
 def _own_locations(metadata: TableMetadata) -> list[str]:
-    named = (metadata.properties.get(name) for name in _PATHS)
+    named = (metadata.properties.get(name) for name in PATHS)
     return list(dict.fromkeys([metadata.location, *(path for path in named if path)]))
 
 

@@ -131,7 +131,7 @@ def _set_write_order(altered: AlteredTable, *, order: str, mode: str | None) -> 
             if order:
                 update.by(order)
         if mode is not None:
-            changes.set_properties({DISTRIBUTION_MODE: mode})
+            changes.set_properties({DISTRIBUTION_MODE.name: mode})
 
 
 def _set_identifier_fields(altered: AlteredTable, *, paths: Sequence[tuple[str, ...]]) -> None:

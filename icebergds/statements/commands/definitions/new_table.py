@@ -192,7 +192,7 @@ def use_format(found: TableDefinition, name: tuple[str, ...]) -> None:
     """
     given = ".".join(name).lower()
     if given in _FILE_FORMATS:
-        _add_properties(found, {DEFAULT_FILE_FORMAT: given})
+        _add_properties(found, {DEFAULT_FILE_FORMAT.name: given})
     elif given not in _FORMATS:
         raise UnsupportedFeatureError(
             f"USING {'.'.join(name)}: the catalog has tables of Iceberg alone; expected iceberg, "

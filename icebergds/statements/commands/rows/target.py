@@ -11,8 +11,6 @@ from icebergds.errors import InvalidFilterError, InvalidOptionError, InvalidStat
 from icebergds.expr.names import in_backticks, quote_name, resolve
 from icebergds.spec.table_properties import (
     AUTO_SCHEMA_EVOLUTION,
-    AUTO_SCHEMA_EVOLUTION_DEFAULT,
-    bool_property,
 )
 from icebergds.spec.types import NestedField
 from icebergds.statements.names.audits import audit_options
@@ -58,9 +56,7 @@ class Target:
     @property
     def may_evolve(self) -> bool:
         """Whether statements WITH SCHEMA EVOLUTION change its columns."""
-        return bool_property(
-            self.table.properties, AUTO_SCHEMA_EVOLUTION, AUTO_SCHEMA_EVOLUTION_DEFAULT
-        )
+        return AUTO_SCHEMA_EVOLUTION.of(self.table.properties)
 
     def qualifiers(self) -> dict[tuple[str, ...], str]:
         """What takes the place of longer qualifiers of its columns."""
