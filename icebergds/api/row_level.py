@@ -16,7 +16,12 @@ from icebergds.commit.staging import StagedOperations
 from icebergds.commit.transaction import in_one_commit
 from icebergds.errors import InvalidOptionError
 from icebergds.expr.nodes import Expr
-from icebergds.operations.conditions import Setting, default_setting, plannable_condition
+from icebergds.operations.conditions import (
+    Setting,
+    default_setting,
+    named_by,
+    plannable_condition,
+)
 from icebergds.operations.options.rows import ArrowRows, Rows, arrow_rows
 from icebergds.operations.outcomes import nothing_committed
 from icebergds.operations.write import arrow_rows as in_process
@@ -229,11 +234,8 @@ def _plannable(
         return column_filter(
             spark or active_session("table.delete"), condition, schema, alias
         ).exact
-    if alias is not None:
-        from icebergds.spark.row_level.condition_text import unqualified
-
-        condition = unqualified(condition, alias)
-    return plannable_condition(condition, schema, options.time_zone, _session_setting(spark))
+    setting, zone = _session_setting(spark), options.time_zone
+    return plannable_condition(condition, schema, zone, setting, named_by(alias))
 
 
 def _session_setting(spark: SparkSession | None) -> Setting:

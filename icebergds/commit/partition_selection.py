@@ -12,8 +12,8 @@ import pyarrow as pa
 from icebergds.commit.base import CommitBase
 from icebergds.commit.selection import Mask
 from icebergds.expr.bounds import is_floating
+from icebergds.expr.metrics import manifest_might_match
 from icebergds.expr.nodes import TRUE, BoundPredicate, Expr, Operation, and_, or_
-from icebergds.expr.summary import manifest_might_match
 from icebergds.formats.arrow.filter import filter_mask
 from icebergds.formats.manifests.partitions import partition_tuples
 from icebergds.formats.manifests.reader import EntryColumns

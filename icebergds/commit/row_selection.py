@@ -13,12 +13,11 @@ from icebergds.commit.base import CommitBase
 from icebergds.commit.selection import Mask
 from icebergds.errors import ValidationError
 from icebergds.expr.bind import bind, field_ids
-from icebergds.expr.metrics import might_match, must_match
+from icebergds.expr.metrics import manifest_might_match, might_match, must_match
 from icebergds.expr.nodes import FALSE, TRUE, Expr
 from icebergds.expr.project import project
 from icebergds.expr.residual import residual_evaluator
-from icebergds.expr.summary import manifest_might_match
-from icebergds.expr.text import filter_text
+from icebergds.expr.sql_text import filter_text
 from icebergds.formats.arrow.filter import filter_mask
 from icebergds.formats.manifests.contradicted import contradicted
 from icebergds.formats.manifests.reader import EntryColumns

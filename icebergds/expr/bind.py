@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from icebergds.errors import InvalidFilterError
@@ -26,11 +27,13 @@ from icebergds.expr.nodes import (
     bound_expected,
     conjuncts,
     disjuncts,
+    map_leaves,
     not_,
     or_,
     unbound_expected,
 )
 from icebergds.expr.sql_text import predicate_text
+from icebergds.expr.terms import on_column, term_type
 from icebergds.spec.schema import Schema
 from icebergds.spec.types import (
     DOUBLE,
@@ -66,7 +69,8 @@ def bind(expr: Expr, schema: Schema, case_sensitive: bool = True) -> Expr:
         case Not(child):
             return bind(not_(child), schema, case_sensitive)
         case Predicate():
-            return _bind_predicate(expr, resolve(expr.name, schema, case_sensitive))
+            field = resolve(expr.name, schema, case_sensitive)
+            return _bind_predicate(expr, field) if expr.term is None else _bind_term(expr, field)
         case BoundPredicate() | InBuckets():
             raise unbound_expected(expr)
 
@@ -132,6 +136,36 @@ def _bind_predicate(predicate: Predicate, field: NestedField) -> Expr:
             _not_in(field, literals), _bound(Operation.NOT_NAN, field) if with_nan else TRUE
         )
     return _compare(op, field, literals[0])
+
+
+def _bind_term(predicate: Predicate, field: NestedField) -> Expr:
+    assert predicate.term is not None
+
+    def column(leaf: BoundPredicate) -> Expr:
+        found = on_column(leaf, predicate, field.field_type)
+        return found if isinstance(found, InBuckets) else _bound_to(field, found)
+
+    try:
+        given = replace(field, field_type=term_type(predicate.term, field.field_type))
+        return map_leaves(_bind_predicate(predicate, given), column)
+    except ValueError as error:
+        raise InvalidFilterError(
+            f"filter {predicate_text(predicate)}: column {predicate.name} is {field.field_type}: "
+            f"{error}"
+        ) from error
+
+
+def _bound_to(field: NestedField, expr: Expr) -> Expr:
+    """Binds a condition on one field."""
+    match expr:
+        case And():
+            return and_(*(_bound_to(field, part) for part in conjuncts(expr)))
+        case Or():
+            return or_(*(_bound_to(field, part) for part in disjuncts(expr)))
+        case Predicate():
+            return _bind_predicate(expr, field)
+        case _:
+            return expr
 
 
 def _bind_nan_test(predicate: Predicate, field: NestedField) -> Expr:

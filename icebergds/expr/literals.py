@@ -133,6 +133,22 @@ def is_near_skipped(moment: datetime, time_zone: str) -> bool:
         return True
 
 
+def begins_once(day: date, time_zone: str) -> bool:
+    """Whether all times since a day's midnight are after all times of the day before.
+
+    They are not if clocks are set across midnight: back from it to the day before, or forward
+    over it.
+
+    Raises ValueError for an unknown time zone.
+    """
+    zone, midnight = parse_time_zone(time_zone), datetime(day.year, day.month, day.day)
+    try:
+        beside = (midnight, midnight - timedelta(microseconds=1))
+    except OverflowError:
+        return False
+    return any(zone.utcoffset(each) == zone.utcoffset(each.replace(fold=1)) for each in beside)
+
+
 def parse_time_zone(name: str) -> tzinfo:
     """The time zone with a name, a region such as `Europe/Berlin` or an offset such as `+02:00`.
 

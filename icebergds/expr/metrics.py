@@ -1,16 +1,19 @@
-"""Evaluates filters on the column metrics of data and delete files (spec: Scan Planning)."""
+"""Evaluates filters on the metrics of files, and on the partition summaries of manifests.
+
+Spec: Scan Planning, and Manifest Lists.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from icebergds.expr.bounds import Bounds, decode_bounds, is_floating, might_hold, must_hold
 from icebergds.expr.evaluate import TRUE_OF_NAN
 from icebergds.expr.nodes import BoundPredicate, Expr, Operation, evaluate
-from icebergds.spec.manifest import DataFile
+from icebergds.spec.manifest import DataFile, FieldSummary
 from icebergds.spec.reserved import LAST_UPDATED_SEQUENCE_NUMBER, ROW_ID
-from icebergds.spec.types import is_scalar
+from icebergds.spec.types import StructType, is_scalar
 
 INHERITED = frozenset({ROW_ID.field_id, LAST_UPDATED_SEQUENCE_NUMBER.field_id})
 """Columns in which a stored null is read as a value inherited from the manifest entry (spec: Row
@@ -114,3 +117,41 @@ def _counts(predicate: BoundPredicate, metrics: ColumnMetrics) -> tuple[int | No
         return None, None
     nans = metrics.nan_value_counts.get(field_id) if is_floating(predicate.field_type) else 0
     return metrics.null_value_counts.get(field_id), nans
+
+
+def manifest_might_match(
+    expr: Expr, partition_type: StructType, summaries: Sequence[FieldSummary]
+) -> bool:
+    """Whether a manifest may track a file whose partition a filter selects; False only if proven.
+
+    `expr` is a filter on partition values, from `project.project`; `summaries` are in the order of
+    the fields of `partition_type`, and there may be fewer, or none.
+    """
+    by_id = {
+        field.field_id: summary
+        for field, summary in zip(partition_type.fields, summaries, strict=False)
+    }
+
+    def might(predicate: BoundPredicate) -> bool:
+        summary = by_id.get(predicate.field_id)
+        return summary is None or _summary_might(predicate, summary)
+
+    return evaluate(expr, might)
+
+
+def _summary_might(predicate: BoundPredicate, summary: FieldSummary) -> bool:
+    match predicate.op:
+        case Operation.IS_NULL:
+            return summary.contains_null is not False
+        case Operation.IS_NAN:
+            return summary.contains_nan is not False
+        case Operation.NOT_NULL | Operation.NOT_NAN:
+            # Missing bounds do not prove that all values are null: not all writers store them.
+            return True
+    bounds = decode_bounds(
+        predicate.field_type,
+        summary.lower_bound,
+        summary.upper_bound,
+        summary.contains_nan is False,
+    )
+    return might_hold(predicate, bounds)

@@ -23,11 +23,12 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import reduce
 from typing import Any
 
+from icebergds.spec.transforms import DayTransform, Transform, YearTransform
 from icebergds.spec.types import IcebergType
 
 
@@ -124,22 +125,49 @@ class Not:
 
 
 @dataclass(frozen=True, slots=True)
+class Term:
+    """What a predicate compares if it is not a column's own value: a transform of it.
+
+    Attributes:
+        is_local: whether it is Spark's `date` or `year`, which take the time zone of the predicate
+            and count years from year 0; otherwise it is Iceberg's transform, in UTC.
+    """
+
+    transform: Transform
+    is_local: bool = False
+
+    def __str__(self) -> str:
+        return "date" if self == LOCAL_DAY else str(self.transform)
+
+
+LOCAL_DAY = Term(DayTransform(), is_local=True)
+LOCAL_YEAR = Term(YearTransform(), is_local=True)
+
+
+@dataclass(frozen=True, slots=True)
 class Predicate:
     """A predicate on a column by name.
 
     `name` is a path of parts joined with dots, as `names.quote_name` writes it. `values` are
     plain Python values: bool, int, float, Decimal, str, bytes, UUID, date, time, datetime, or
     None; one for a comparison or a prefix, any number for `in` and `not_in`, none otherwise.
-    `time_zone` is the zone of values without one, for columns whose values are instants.
+    `time_zone` is the zone of values without one, for columns whose values are instants. With a
+    `term`, values are compared with what it gives; then `op` is a comparison, `in` or `not_in`.
     """
 
     op: Operation
     name: str
     values: tuple[Any, ...] = ()
     time_zone: str | None = None
+    term: Term | None = None
+
+    @property
+    def subject(self) -> str:
+        """What is compared, for messages."""
+        return self.name if self.term is None else f"{self.term}({self.name})"
 
     def __str__(self) -> str:
-        return _describe(self.op, self.name, self.values)
+        return _describe(self.op, self.subject, self.values)
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,8 +245,8 @@ def not_(operand: Expr) -> Expr:
             return or_(*(not_(part) for part in conjuncts(operand)))
         case Or():
             return and_(*(not_(part) for part in disjuncts(operand)))
-        case Predicate(op, name, values, time_zone):
-            return Predicate(NEGATED[op], name, values, time_zone)
+        case Predicate():
+            return replace(operand, op=NEGATED[operand.op])
         case BoundPredicate() | InBuckets():
             raise unbound_expected(operand)
 

@@ -1,4 +1,4 @@
-"""Parses filters written as conditions of Spark SQL.
+"""Reads filters that are written as conditions of Spark SQL.
 
 Text literals and names are read here, by Spark's rules; sqlglot, imported with the first filter,
 parses the rest.
@@ -6,34 +6,91 @@ parses the rest.
 
 from __future__ import annotations
 
-import math
-import operator
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from decimal import Decimal, InvalidOperation
-from typing import Any
+from datetime import datetime
+from enum import Enum
+from typing import Any, TypeAlias
 
 from icebergds.errors import InvalidFilterError
+from icebergds.expr.conditions import Column, Conditions, Operator, Piece
 from icebergds.expr.names import quote_name
-from icebergds.expr.nodes import FALSE, TRUE, Expr, Operation, Predicate, and_, not_, or_
-from icebergds.expr.sql_literals import cast, extract_literals
+from icebergds.expr.nodes import LOCAL_DAY, LOCAL_YEAR, Expr, Operation, Term
+from icebergds.expr.sql_literals import SqlConstants, extract_literals, has_only
+from icebergds.spec.transforms import (
+    MAX_WIDTH,
+    BucketTransform,
+    DayTransform,
+    HourTransform,
+    MonthTransform,
+    TruncateTransform,
+    YearTransform,
+)
+
+# A class of sqlglot's tree; the class hierarchy differs between its versions.
+_Node = Any
 
 
-def parse_filter(text: str, *, time_zone: str | None = None) -> Expr:
+NameOf: TypeAlias = Callable[[tuple[str, ...]], tuple[str, ...]]
+"""Gives the path of a column, for the parts of its name; InvalidFilterError if it is not one."""
+
+
+def as_written(parts: tuple[str, ...]) -> tuple[str, ...]:
+    """The path of a column by its own name."""
+    return parts
+
+
+class Transforms(Enum):
+    """By which names a condition may call Iceberg's transforms."""
+
+    NONE = 0
+    QUALIFIED = 1
+    """`system.days(ts)` or `lake.system.days(ts)`."""
+    OF_ROWS = 2
+    """`days(ts)`, too, but not buckets: rows are not tested for these."""
+
+
+def parse_filter(
+    text: str, *, time_zone: str | None = None, transforms: Transforms = Transforms.NONE
+) -> Expr:
     """Parses a condition of Spark SQL into an unbound filter.
 
     Supported are comparisons of a column with a literal (=, ==, !=, <>, <, <=, >, >=, <=>), IN,
     BETWEEN, IS NULL, IS TRUE, IS DISTINCT FROM, LIKE with no wildcard but a trailing %, isnull,
     isnotnull, isnan, startswith, columns of type boolean, TRUE, FALSE, 1 = 1, AND, OR, NOT and
-    parentheses. Nested fields are `a.b.c`; names with dots or other special characters must be in
-    backticks.
+    parentheses. `date(ts)`, `year(ts)` and Iceberg's transforms may stand for a column, sums of
+    dates and intervals for a literal. Nested fields are `a.b.c`; names with dots or other special
+    characters must be in backticks.
 
     `time_zone` is Spark's session time zone, a region such as `Europe/Paris` or an offset such as
     `+02:00`: the zone of dates, timestamps and text without one if they are compared with columns
     that hold instants. Without it, binding such a filter fails.
 
     Raises InvalidFilterError for everything else, naming the unsupported part.
+    """
+    tree, condition = parse_condition(text, transforms=transforms)
+    try:
+        return Conditions(tree, time_zone).exact(condition)
+    except (ValueError, ArithmeticError) as error:
+        raise _malformed_number(text, error) from error
+    except RecursionError:
+        raise _too_deep(text) from None
+
+
+def parse_condition(
+    text: str,
+    *,
+    name_of: NameOf = as_written,
+    transforms: Transforms = Transforms.NONE,
+    now: datetime | None = None,
+) -> tuple[SqlTree, Any]:
+    """Parses a condition of Spark SQL; returns the tree and its root, to read with `Conditions`.
+
+    Arguments are those of `SqlTree`.
+
+    Raises:
+        InvalidFilterError: it is not a condition.
     """
     import sqlglot
     from sqlglot.errors import SqlglotError
@@ -44,75 +101,30 @@ def parse_filter(text: str, *, time_zone: str | None = None) -> Expr:
         raise InvalidFilterError(
             f"filter {text!r}: braces are not allowed in a condition of Spark SQL"
         )
-    reader = _Reader(text, literals, time_zone)
+    tree = SqlTree(literals, name_of, transforms, now, text)
     try:
-        return reader.condition(sqlglot.parse_one(outline, read="spark", into=Condition))
+        return tree, sqlglot.parse_one(outline, read="spark", into=Condition)
+    except (ValueError, ArithmeticError) as error:
+        raise _malformed_number(text, error) from error
     except SqlglotError as error:
         highlights = [found["highlight"] for found in getattr(error, "errors", ())]
-        place = f", at or before {reader.restored(highlights[0])}" if highlights else ""
+        place = f", at or before {tree.restored(highlights[0])}" if highlights else ""
         raise InvalidFilterError(
             f"filter {text!r} is not a condition of Spark SQL{place}; write one condition, such as"
             " \"id > 5 AND name LIKE 'a%'\""
         ) from error
-    except (ValueError, ArithmeticError) as error:
-        raise InvalidFilterError(
-            f"filter {text[:200]!r} contains a number that cannot be parsed: {error}"
-        ) from error
     except RecursionError:
-        raise InvalidFilterError(
-            f"filter {text[:200]!r}... is nested too deeply; write alternatives as IN (...)"
-        ) from None
+        raise _too_deep(text) from None
 
 
-def read_condition(
-    node: Any,
-    literals: list[str | bytes],
-    *,
-    time_zone: str | None,
-    name_of: Callable[[tuple[str, ...]], tuple[str, ...]],
-) -> Expr:
-    """Converts a condition that sqlglot has parsed, of a text with placeholders for literals.
-
-    Args:
-        literals: what the placeholders stand for (`extract_literals`).
-        name_of: the path of a column, for the parts of a name; it raises InvalidFilterError for
-            names that are no columns of the table.
-
-    Raises:
-        InvalidFilterError: it is no condition that `parse_filter` supports.
-    """
-    try:
-        return _Reader("", literals, time_zone, name_of).condition(node)
-    except (ValueError, ArithmeticError, IndexError) as error:
-        raise InvalidFilterError(
-            f"the condition has a value that is not supported: {error}"
-        ) from None
-
-
-def like(name: str, pattern: str, escape: str) -> Expr | None:
-    """The filter that LIKE is; None if the pattern has other wildcards than a trailing %.
-
-    Args:
-        name: a column, as `Predicate` has it.
-        escape: the character that makes the next one no wildcard.
-    """
-    found = _prefix(pattern, escape)
-    if found is None:
-        return None
-    prefix, is_open_ended = found
-    # EQ alone would do without a wildcard, but STARTS_WITH refuses columns that are not text.
-    starts = Predicate(Operation.STARTS_WITH, name, (prefix,))
-    return starts if is_open_ended else and_(starts, Predicate(Operation.EQ, name, (prefix,)))
-
-
-def column_parts(node: Any) -> tuple[str, ...] | None:
+def column_parts(node: _Node) -> tuple[str, ...] | None:
     """The parts of the name of a column that sqlglot has parsed; None for anything else."""
     match node.key:
         case "identifier":
             return (str(node.this),)
-        case "column":
+        case "column" if has_only(node, "this", "table", "db", "catalog"):
             named = [node.args.get(part) for part in ("catalog", "db", "table", "this")]
-        case "dot":
+        case "dot" if has_only(node, "this", "expression"):
             named = [node.this, node.expression]
         case _:
             return None
@@ -122,266 +134,186 @@ def column_parts(node: Any) -> tuple[str, ...] | None:
     return tuple(name for part in parts if part is not None for name in part)
 
 
-def _prefix(pattern: str, escape: str) -> tuple[str, bool] | None:
-    """The literal prefix of a LIKE pattern, and whether a % follows it; None for other patterns."""
-    prefix: list[str] = []
-    characters = iter(pattern)
-    for character in characters:
-        if character == escape:
-            escaped = next(characters, "")
-            if escaped not in ("%", "_", escape):
-                return None
-            prefix.append(escaped)
-        elif character == "%":
-            return None if set(characters) - {"%"} else ("".join(prefix), True)
-        elif character == "_":
+def term_of(
+    node: _Node, transforms: Transforms = Transforms.QUALIFIED
+) -> tuple[tuple[str, ...], Term | None] | None:
+    """The name of a column, and what of it a node is: None for its own value.
+
+    It is None altogether for other nodes.
+    """
+    match node.key:
+        case "column" | "dot" if (parts := column_parts(node)) is not None:
+            return parts, None
+        case "cast" | "trycast" if has_only(node, "this", "to"):
+            inner = term_of(node.this, transforms) if node.args["to"].this.name == "DATE" else None
+            return None if inner is None else _local(inner, LOCAL_DAY)
+        case "tsordstodate" if has_only(node, "this", "safe"):
+            inner = term_of(node.this, transforms)
+            return None if inner is None else _local(inner, LOCAL_DAY)
+        case "year" if has_only(node, "this"):
+            inner = term_of(node.this, transforms)
+            return None if inner is None else _local(inner, LOCAL_YEAR)
+        case "dot" if node.expression.key == "anonymous" and transforms is not Transforms.NONE:
+            return _transformed(node.expression, transforms)
+        case "anonymous" if transforms is Transforms.OF_ROWS:
+            return _transformed(node, transforms)
+        # What sqlglot takes for Oracle's function.
+        case "trunc" if transforms is Transforms.OF_ROWS and has_only(node, "this", "decimals"):
+            return _with_width("truncate", node.this, node.args.get("decimals"))
+        case _:
             return None
-        else:
-            prefix.append(character)
-    return "".join(prefix), False
 
 
-def _as_written(parts: tuple[str, ...]) -> tuple[str, ...]:
-    return parts
+def as_node(parts: Sequence[str], term: Term | None) -> _Node:
+    """What `term_of` reads as a term, as a part of sqlglot's tree."""
+    from sqlglot.expressions import (
+        Anonymous,
+        Cast,
+        Column as SqlColumn,
+        DataType,
+        Dot,
+        Literal,
+        Year,
+        to_identifier,
+    )
+
+    names = [to_identifier(part, quoted=True) for part in parts]
+    kinds = ("this", "table", "db", "catalog")
+    column: _Node = SqlColumn(**dict(zip(kinds, reversed(names[:4]), strict=False)))
+    for field in names[4:]:
+        column = Dot(this=column, expression=field)
+    if term is None:
+        return column
+    if term == LOCAL_YEAR:
+        return Year(this=column)
+    if term == LOCAL_DAY:
+        # `DataType.build` parses text.
+        return Cast(this=column, to=DataType(this=DataType.Type.DATE, nested=False))
+    match term.transform:
+        case BucketTransform(width) | TruncateTransform(width):
+            arguments = [Literal.number(width), column]
+        case _:
+            arguments = [column]
+    name = next(name for name, kind in _TRANSFORMS.items() if isinstance(term.transform, kind))
+    return Dot(this=to_identifier("system"), expression=Anonymous(this=name, expressions=arguments))
 
 
-_COMPARISONS = {
-    "eq": (Operation.EQ, Operation.EQ),
-    "neq": (Operation.NOT_EQ, Operation.NOT_EQ),
-    "lt": (Operation.LT, Operation.GT),
-    "lte": (Operation.LT_EQ, Operation.GT_EQ),
-    "gt": (Operation.GT, Operation.LT),
-    "gte": (Operation.GT_EQ, Operation.LT_EQ),
+_TRANSFORMS = {
+    "years": YearTransform,
+    "months": MonthTransform,
+    "days": DayTransform,
+    "hours": HourTransform,
+    "bucket": BucketTransform,
+    "truncate": TruncateTransform,
 }
-_OPERATORS = {
-    "eq": operator.eq,
-    "neq": operator.ne,
-    "lt": operator.lt,
-    "lte": operator.le,
-    "gt": operator.gt,
-    "gte": operator.ge,
+_Found = tuple[tuple[str, ...], Term | None]
+
+
+def _local(inner: _Found, term: Term) -> _Found | None:
+    parts, found = inner
+    return (parts, term) if found in (None, LOCAL_DAY) else None
+
+
+def _transformed(call: _Node, transforms: Transforms) -> _Found | None:
+    name, arguments = str(call.name).lower(), call.expressions
+    if name == "bucket" and transforms is Transforms.OF_ROWS:
+        return None
+    if name in ("bucket", "truncate"):
+        return _with_width(name, *arguments) if len(arguments) == 2 else None
+    parts = column_parts(arguments[0]) if len(arguments) == 1 else None
+    if parts is None or name not in _TRANSFORMS:
+        return None
+    return parts, Term(_TRANSFORMS[name]())
+
+
+def _with_width(name: str, width: _Node, column: _Node | None) -> _Found | None:
+    parts = None if column is None else column_parts(column)
+    if parts is None or width.key != "literal" or width.is_string or not width.is_int:
+        return None
+    number = int(width.this)
+    if not 0 < number <= MAX_WIDTH:
+        return None
+    return parts, Term(BucketTransform(number) if name == "bucket" else TruncateTransform(number))
+
+
+# The kind of an operator, and sqlglot's names of its parts.
+_OPERATORS: dict[str, tuple[str, ...]] = {
+    "not": ("not", "this"),
+    "eq": (Operation.EQ, "this", "expression"),
+    "neq": (Operation.NOT_EQ, "this", "expression"),
+    "lt": (Operation.LT, "this", "expression"),
+    "lte": (Operation.LT_EQ, "this", "expression"),
+    "gt": (Operation.GT, "this", "expression"),
+    "gte": (Operation.GT_EQ, "this", "expression"),
+    "nullsafeeq": ("null_safe", "this", "expression"),
+    "between": ("between", "this", "low", "high"),
+    "startswith": (Operation.STARTS_WITH, "this", "expression"),
+    "isnan": (Operation.IS_NAN, "this"),
 }
-_NAMES = ("column", "dot")
-# A class of sqlglot's tree; the class hierarchy differs between its versions.
-_Node = Any
+_NULL_TESTS = {"isnull": Operation.IS_NULL, "isnotnull": Operation.NOT_NULL}
 
 
 @dataclass(frozen=True, slots=True)
-class _Reader:
-    """Converts sqlglot's tree of one filter to predicates.
+class SqlTree:
+    """A tree that sqlglot has parsed, of a text with placeholders for literals.
 
     Nodes are identified by the key of their class. A node with arguments other than those known
     here is refused: new versions of sqlglot add arguments that change the meaning.
+
+    Attributes:
+        literals: what the placeholders stand for (`extract_literals`).
+        now: the time, for conditions that are read with `at_least`.
+        text: for messages.
     """
 
-    text: str
-    literals: list[str | bytes]
-    time_zone: str | None
-    name_of: Callable[[tuple[str, ...]], tuple[str, ...]] = _as_written
+    literals: Sequence[str | bytes]
+    name_of: NameOf
+    transforms: Transforms
+    now: datetime | None = None
+    text: str = ""
 
-    def condition(self, node: _Node) -> Expr:
-        match node.key:
-            case "paren":
-                return self.condition(self.only(node, "this").this)
-            case "and":
-                return and_(*(self.condition(part) for part in self.chain(node)))
-            case "or":
-                return or_(*(self.condition(part) for part in self.chain(node)))
-            case "not":
-                return not_(self.condition(self.only(node, "this").this))
-            case "boolean":
-                return TRUE if node.this else FALSE
-            case "column" | "dot":
-                return self.predicate(Operation.EQ, self.name(node), True)
-            case "eq" | "neq" | "lt" | "lte" | "gt" | "gte":
-                return self.comparison(node)
-            case "nullsafeeq":
-                return self.null_safe(*self.sides(node)[:2])
-            case "nullsafeneq":
-                return not_(self.null_safe(*self.sides(node)[:2]))
-            case "is":
-                return self.is_(node)
-            case "in":
-                self.only(node, "this", "expressions")
-                values = [self.literal(value) for value in node.expressions]
-                if not values:
-                    raise self.unusable(node)
-                return self.predicate(Operation.IN, self.name(node.this), *values)
-            case "between":
-                self.only(node, "this", "low", "high")
-                name = self.name(node.this)
-                return and_(
-                    self.predicate(Operation.GT_EQ, name, self.literal(node.args["low"])),
-                    self.predicate(Operation.LT_EQ, name, self.literal(node.args["high"])),
-                )
-            case "like":
-                return self.like(node, "\\")
-            case "escape":
-                return self.like(self.only(node, "this", "expression").this, self.escape(node))
-            case "startswith":
-                self.only(node, "this", "expression")
-                prefix = self.literal(node.expression)
-                return self.predicate(Operation.STARTS_WITH, self.name(node.this), prefix)
-            case "isnan":
-                return self.predicate(Operation.IS_NAN, self.name(self.only(node, "this").this))
-            case "anonymous":
-                return self.null_test(node)
-            case _:
-                raise self.unusable(node)
-
-    def comparison(self, node: _Node) -> Expr:
-        if node.this.key == node.expression.key == "literal":
-            return self.constant(node)
-        name, value, swapped = self.sides(node)
-        return self.predicate(_COMPARISONS[node.key][swapped], name, value)
-
-    def constant(self, node: _Node) -> Expr:
-        """A comparison of two whole numbers, such as 1 = 1."""
-        self.only(node, "this", "expression")
-        left, right = self.literal(node.this), self.literal(node.expression)
-        if not (isinstance(left, int) and isinstance(right, int)):
-            raise self.unusable(node)
-        return TRUE if _OPERATORS[node.key](left, right) else FALSE
-
-    def sides(self, node: _Node) -> tuple[str, Any, bool]:
-        """The column and the literal of a comparison, and whether the literal comes first."""
-        self.only(node, "this", "expression")
-        if node.this.key in _NAMES:
-            return self.name(node.this), self.literal(node.expression), False
-        if node.expression.key in _NAMES:
-            return self.name(node.expression), self.literal(node.this), True
-        raise self.unusable(node)
-
-    def null_safe(self, name: str, value: Any) -> Expr:
-        if value is None:
-            return self.predicate(Operation.IS_NULL, name)
-        # Two predicates, because the negation selects nulls.
-        return and_(
-            self.predicate(Operation.NOT_NULL, name), self.predicate(Operation.EQ, name, value)
-        )
-
-    def is_(self, node: _Node) -> Expr:
-        self.only(node, "this", "expression")
-        if node.expression.key not in ("null", "boolean"):
-            raise self.unusable(node)
-        return self.null_safe(self.name(node.this), self.literal(node.expression))
-
-    def null_test(self, node: _Node) -> Expr:
-        self.only(node, "this", "expressions")
-        function = str(node.this).lower()
-        if function not in ("isnull", "isnotnull") or len(node.expressions) != 1:
-            raise self.unusable(node)
-        op = Operation.IS_NULL if function == "isnull" else Operation.NOT_NULL
-        return self.predicate(op, self.name(node.expressions[0]))
-
-    def escape(self, node: _Node) -> str:
-        escape = self.literal(node.expression)
-        if node.this.key != "like" or not isinstance(escape, str) or len(escape) != 1:
-            raise self.unusable(node)
-        return escape
-
-    def like(self, node: _Node, escape: str) -> Expr:
-        self.only(node, "this", "expression", "negate")
-        pattern = self.literal(node.expression)
-        if not isinstance(pattern, str):
-            raise self.unusable(node)
-        name = self.name(node.this)
-        found = like(name, pattern, escape)
-        if found is None:
-            raise self.unusable(node)
-        return not_(found) if node.args.get("negate") else found
-
-    def predicate(self, op: Operation, name: str, *values: Any) -> Expr:
-        return Predicate(op, name, values, self.time_zone)
-
-    def name(self, node: _Node) -> str:
-        return quote_name(self.name_of(tuple(self.parts(node))))
-
-    def parts(self, node: _Node) -> Iterator[str]:
-        match node.key:
-            case "identifier":
-                yield str(node.this)
-            case "dot":
-                self.only(node, "this", "expression")
-                yield from self.parts(node.this)
-                yield from self.parts(node.expression)
-            case "column":
-                self.only(node, "this", "table", "db", "catalog")
-                for argument in ("catalog", "db", "table", "this"):
-                    if node.args.get(argument):
-                        yield from self.parts(node.args[argument])
-            case _:
-                raise self.unusable(node)
-
-    def literal(self, node: _Node) -> Any:
-        match node.key:
-            case "null":
+    def piece(self, node: _Node) -> Piece | None:
+        key = node.key
+        if key == "paren" and has_only(node, "this"):
+            return self.piece(node.this)
+        if key in _OPERATORS:
+            kind, *names = _OPERATORS[key]
+            parts = tuple(node.args[name] for name in names) if has_only(node, *names) else None
+            return None if parts is None else Operator(kind, parts)
+        match key:
+            case "and" | "or":
+                operands = _operands(node)
+                return None if operands is None else Operator(key, tuple(operands))
+            case "nullsafeneq" if has_only(node, "this", "expression"):
+                return Operator("not", (Operator("null_safe", (node.this, node.expression)),))
+            case "is" if has_only(node, "this", "expression"):
+                if node.expression.key in ("null", "boolean"):
+                    return Operator("null_safe", (node.this, node.expression))
                 return None
-            case "boolean":
-                return bool(node.this)
-            case "paren":
-                return self.literal(self.only(node, "this").this)
-            case "literal":
-                return self.text_literal(node) if node.is_string else self.number(node)
-            case "neg":
-                value = self.literal(self.only(node, "this").this)
-                if isinstance(value, Decimal):
-                    return value.copy_negate()  # the operator would round
-                if isinstance(value, bool) or not isinstance(value, int | float):
-                    raise self.unusable(node)
-                return -value
-            case "cast" | "trycast":
-                return self.cast(node)
-            case _:
-                raise self.unusable(node)
+            case "in":
+                is_list = node.expressions and has_only(node, "this", "expressions")
+                return Operator(Operation.IN, (node.this, *node.expressions)) if is_list else None
+            case "like":
+                return _like(node, "\\")
+            case "escape" if has_only(node, "this", "expression") and node.this.key == "like":
+                escape = getattr(self._constants.constant(node.expression), "value", None)
+                is_one = isinstance(escape, str) and len(escape) == 1
+                return _like(node.this, str(escape)) if is_one else None
+            case "anonymous" if str(node.this).lower() in _NULL_TESTS:
+                test = _NULL_TESTS[str(node.this).lower()]
+                return Operator(test, tuple(node.expressions))
+        found = term_of(node, self.transforms)
+        if found is None:
+            return self._constants.constant(node)
+        parts, term = found
+        return Column(quote_name(self.name_of(parts)), term)
 
-    def text_literal(self, node: _Node) -> str | bytes:
-        text = str(node.this)
-        # Number literals with the suffix BD also arrive as casts of text, without a placeholder.
-        return self.literals[int(text[1:])] if text.startswith("@") else text
-
-    def number(self, node: _Node) -> int | float | Decimal:
-        text = str(node.this)
-        if "e" in text.lower():
-            value = float(text)
-            if math.isinf(value):
-                raise InvalidFilterError(f"filter {self.text!r}: {text} does not fit a double")
-            return value
-        return Decimal(text) if "." in text else int(text)
-
-    def cast(self, node: _Node) -> Any:
-        self.only(node, "this", "to")
-        value = self.literal(node.this)
-        target = node.args["to"]
-        if target.key != "datatype":
-            raise self.unusable(node)
-        self.only(target, "this", "expressions", "nested")
-        if value is None:
-            return None
-        try:
-            return cast(value, target.this.name, [int(str(p.this)) for p in target.expressions])
-        except (ValueError, InvalidOperation, OverflowError) as error:
-            raise InvalidFilterError(
-                f"filter {self.text!r}: {self.fragment(node)} is not supported: {error}"
-            ) from error
-
-    def only(self, node: _Node, *arguments: str) -> _Node:
-        if any(value for name, value in node.args.items() if name not in arguments):
-            raise self.unusable(node)
-        return node
-
-    def chain(self, node: _Node) -> list[_Node]:
-        """The operands of a chain of one connective, which may be long and nests to the left."""
-        operands: list[_Node] = []
-        key, rest = node.key, node
-        while rest.key == key:
-            self.only(rest, "this", "expression")
-            operands.append(rest.expression)
-            rest = rest.this
-        return [rest, *reversed(operands)]
-
-    def fragment(self, node: _Node) -> str:
-        return self.restored(node.sql(dialect="spark"))
+    def unusable(self, node: _Node) -> InvalidFilterError:
+        return InvalidFilterError(
+            f"filter {self.text!r}: {self._fragment(node)} is not supported; filters support"
+            " comparisons of a column with a literal, IN, BETWEEN, IS NULL, LIKE 'prefix%', isnull,"
+            " isnotnull, isnan, startswith, boolean columns, AND, OR and NOT"
+        )
 
     def restored(self, sql: str) -> str:
         """A piece of SQL with its placeholders replaced by the literals again."""
@@ -392,9 +324,43 @@ class _Reader:
 
         return re.sub(r"'@(\d+)'", literal, sql)
 
-    def unusable(self, node: _Node) -> InvalidFilterError:
-        return InvalidFilterError(
-            f"filter {self.text!r}: {self.fragment(node)} is not supported; filters support"
-            " comparisons of a column with a literal, IN, BETWEEN, IS NULL, LIKE 'prefix%', isnull,"
-            " isnotnull, isnan, startswith, boolean columns, AND, OR and NOT"
-        )
+    @property
+    def _constants(self) -> SqlConstants:
+        return SqlConstants(self.literals, self._unsupported, self.now)
+
+    def _unsupported(self, node: _Node, reason: str) -> InvalidFilterError:
+        return InvalidFilterError(f"filter {self.text!r}: {self._fragment(node)} {reason}")
+
+    def _fragment(self, node: _Node) -> str:
+        return self.restored(node.sql(dialect="spark"))
+
+
+def _like(node: _Node, escape: str) -> Operator | None:
+    if not has_only(node, "this", "expression", "negate"):
+        return None
+    found = Operator("like", (node.this, node.expression, escape))
+    return Operator("not", (found,)) if node.args.get("negate") else found
+
+
+def _operands(node: _Node) -> list[_Node] | None:
+    """The operands of a chain of one connective, which may be long and nests to the left."""
+    operands: list[_Node] = []
+    key, rest = node.key, node
+    while rest.key == key:
+        if not has_only(rest, "this", "expression"):
+            return None
+        operands.append(rest.expression)
+        rest = rest.this
+    return [rest, *reversed(operands)]
+
+
+def _malformed_number(text: str, error: Exception) -> InvalidFilterError:
+    return InvalidFilterError(
+        f"filter {text[:200]!r} contains a number that cannot be parsed: {error}"
+    )
+
+
+def _too_deep(text: str) -> InvalidFilterError:
+    return InvalidFilterError(
+        f"filter {text[:200]!r}... is nested too deeply; write alternatives as IN (...)"
+    )

@@ -1,18 +1,34 @@
-"""Parses literals of Spark SQL by Spark's rules: text, bytes, and casts of literals."""
+"""Reads the constants of Spark SQL by Spark's rules: literals, casts of them, and sums of dates.
+
+Dates are computed, such as `DATE '1994-01-01' + INTERVAL 1 YEAR`. The current time is later when
+Spark evaluates a condition: only what it is not before is known.
+"""
 
 from __future__ import annotations
 
+import calendar
 import math
 import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 from typing import Any
 
 from icebergds.errors import InvalidFilterError
+from icebergds.expr.conditions import Constant, Later
 from icebergds.expr.literals import NAMED_FLOAT, NUMBER, parse_timestamp, to_single
 from icebergds.spec.values.dates import parse_date, parse_time
 from icebergds.spec.values.decimals import unscaled
+
+# A class of sqlglot's tree.
+_Node = Any
+
+_UNITS = {"DAY": (0, 1), "WEEK": (0, 7), "MONTH": (1, 0), "QUARTER": (3, 0), "YEAR": (12, 0)}
+_HOURS = ("HOUR", "MINUTE", "SECOND")
+# Today is another day in other time zones, and begins before now.
+_MARGIN = timedelta(days=2)
 
 
 def extract_literals(text: str) -> tuple[str, list[str | bytes]]:
@@ -87,6 +103,166 @@ def cast(value: Any, target: str, parameters: list[int]) -> Any:
         if target in _TIMESTAMPS:
             return _timestamp(value, target)
     raise ValueError(f"a filter cannot cast {value!r} to {target}")
+
+
+def has_only(node: _Node, *arguments: str) -> bool:
+    """Whether a node has no other arguments: new versions of sqlglot add some, with a meaning."""
+    return not any(value for name, value in node.args.items() if name not in arguments)
+
+
+@dataclass(frozen=True, slots=True)
+class SqlConstants:
+    """Evaluates constants.
+
+    Attributes:
+        literals: what placeholders for text stand for (`extract_literals`).
+        error: makes the error for a node whose value is not supported, with the reason.
+        now: the time; None if it is not to be used.
+    """
+
+    literals: Sequence[str | bytes]
+    error: Callable[[_Node, str], InvalidFilterError]
+    now: datetime | None = None
+
+    def constant(self, node: _Node) -> Constant | Later | None:
+        """The value of a node; None if it is not a constant that is supported.
+
+        Raises:
+            InvalidFilterError: the constant has no such value.
+        """
+        match node.key:
+            case "null":
+                return Constant(None)
+            case "boolean":
+                return Constant(bool(node.this))
+            case "paren":
+                return self.constant(node.this) if has_only(node, "this") else None
+            case "literal":
+                return Constant(self._text(node) if node.is_string else self._number(node))
+            case "neg":
+                return _negated(self.constant(node.this)) if has_only(node, "this") else None
+            case "cast" | "trycast":
+                return self._cast(node)
+            case "tsordstodate" if has_only(node, "this", "safe"):
+                return self._cast_to(node, "DATE", [])
+            case "add" | "sub" | "addmonths" | "tsordsadd":
+                found = self._date(node)
+                return self._later(node) if found is None else Constant(found)
+            case _:
+                return self._later(node)
+
+    def integer(self, node: _Node) -> int | None:
+        """The value of a whole number; None for anything else."""
+        match node.key:
+            case "mul":
+                left, right = self.integer(node.this), self.integer(node.expression)
+                return None if left is None or right is None else left * right
+            case "neg":
+                value = self.integer(node.this)
+                return None if value is None else -value
+            case "literal":
+                text = str(self._text(node))
+                return int(text) if re.fullmatch(r"-?\d{1,9}", text, re.ASCII) else None
+            case _:
+                return None
+
+    def _text(self, node: _Node) -> str | bytes:
+        text = str(node.this)
+        # Number literals with the suffix BD also arrive as casts of text, without a placeholder.
+        return self.literals[int(text[1:])] if text.startswith("@") else text
+
+    def _number(self, node: _Node) -> int | float | Decimal:
+        text = str(node.this)
+        if "e" in text.lower():
+            value = float(text)
+            if math.isinf(value):
+                raise self.error(node, "does not fit a double")
+            return value
+        return Decimal(text) if "." in text else int(text)
+
+    def _cast(self, node: _Node) -> Constant | None:
+        target = node.args["to"]
+        is_plain = target.key == "datatype" and has_only(target, "this", "expressions", "nested")
+        if not is_plain or not has_only(node, "this", "to"):
+            return None
+        return self._cast_to(node, target.this.name, [int(str(p.this)) for p in target.expressions])
+
+    def _cast_to(self, node: _Node, target: str, parameters: list[int]) -> Constant | None:
+        given = self.constant(node.this)
+        if not isinstance(given, Constant) or given.value is None:
+            return given if isinstance(given, Constant) else None
+        try:
+            return Constant(cast(given.value, target, parameters))
+        except (ValueError, InvalidOperation, OverflowError) as error:
+            raise self.error(node, f"is not supported: {error}") from error
+
+    def _date(self, node: _Node) -> date | None:
+        """The date that a sum is; None if it is none."""
+        start = self.constant(node.this)
+        if not isinstance(start, Constant) or type(start.value) is not date:
+            return None
+        match node.key:
+            case "addmonths" if has_only(node, "this", "expression"):
+                return _later_date(start.value, self.integer(node.expression), 0)
+            case "tsordsadd" if str(node.args.get("unit") or "DAY").upper() == "DAY":
+                return _later_date(start.value, 0, self.integer(node.expression))
+            case "add" | "sub" if has_only(node, "this", "expression"):
+                sign, step = (1 if node.key == "add" else -1), node.expression
+                if step.key == "literal":
+                    days = self.integer(step)
+                    return None if days is None else _later_date(start.value, 0, sign * days)
+                amount, unit = self._interval(step)
+                if amount is None or unit not in _UNITS:
+                    return None
+                months, days = _UNITS[unit]
+                return _later_date(start.value, sign * amount * months, sign * amount * days)
+            case _:
+                return None
+
+    def _interval(self, node: _Node) -> tuple[int | None, str]:
+        """The amount and the unit of an interval; None if it is none."""
+        unit = node.args.get("unit")
+        if node.key != "interval" or unit is None:
+            return None, ""
+        return self.integer(node.this), str(unit.name).upper().removesuffix("S")
+
+    def _later(self, node: _Node) -> Later | None:
+        moment = None if self.now is None else self._moment(node, self.now)
+        return None if moment is None else Later((moment - _MARGIN).date())
+
+    def _moment(self, node: _Node, now: datetime) -> datetime | None:
+        """A time reckoned from now, about."""
+        match node.key:
+            case "paren":
+                return self._moment(node.this, now)
+            case "currentdate" | "currenttimestamp":
+                return now
+            case "anonymous" if str(node.this).lower() == "now" and not node.expressions:
+                return now
+            case "add" | "sub":
+                length = self._length(node.expression, 1 if node.key == "add" else -1)
+            case "tsordsadd":
+                days = self.integer(node.expression)
+                length = None if days is None else timedelta(days=days)
+            case _:
+                return None
+        start = self._moment(node.this, now)
+        return None if start is None or length is None else start + length
+
+    def _length(self, step: _Node, sign: int) -> timedelta | None:
+        """The least length of an interval, or of a number of days; more before than after now."""
+        amount, unit = self._interval(step)
+        if step.key == "literal":
+            amount, unit = self.integer(step), "DAY"
+        if amount is None or abs(amount) > 100_000:
+            return None
+        amount *= sign
+        if unit in _HOURS:
+            return timedelta(**{f"{unit.lower()}s": amount})
+        if unit not in _UNITS:
+            return None
+        months, days = _UNITS[unit]
+        return timedelta(days=amount * ((31 if amount < 0 else 28) * months + days))
 
 
 _WHOLE = re.compile(r"[+-]?\d+", re.ASCII)
@@ -176,3 +352,26 @@ def _timestamp(text: str, target: str) -> datetime:
     if target == "TIMESTAMPNTZ" and moment.tzinfo is not None:
         raise ValueError(f"{text!r} has a time zone but TIMESTAMP_NTZ has none")
     return moment
+
+
+def _negated(given: Constant | Later | None) -> Constant | None:
+    match given:
+        case Constant(Decimal() as value):
+            return Constant(value.copy_negate())  # the operator would round
+        case Constant(value) if isinstance(value, int | float) and not isinstance(value, bool):
+            return Constant(-value)
+        case _:
+            return None
+
+
+def _later_date(start: date, months: int | None, days: int | None) -> date | None:
+    """A date some months and days later; None beyond the years 1 to 9999."""
+    if months is None or days is None:
+        return None
+    year, month = divmod(start.year * 12 + start.month - 1 + months, 12)
+    try:
+        last = calendar.monthrange(year, month + 1)[1] if 1 <= year <= 9999 else 0
+        moved = date(year, month + 1, min(start.day, last))
+        return moved + timedelta(days=days)
+    except (ValueError, OverflowError):
+        return None

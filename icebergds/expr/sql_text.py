@@ -12,12 +12,15 @@ from decimal import Decimal
 from typing import Any
 
 from icebergds.expr.nodes import (
+    SETS,
+    UNARY,
     AlwaysFalse,
     AlwaysTrue,
     And,
     BoundPredicate,
     Expr,
     InBuckets,
+    Not,
     Operation,
     Or,
     Predicate,
@@ -38,6 +41,7 @@ _SIGNS = {
     Operation.GT: ">",
     Operation.GT_EQ: ">=",
 }
+_WORDS_OF = {Operation.NOT_NULL: "is not null", Operation.NOT_NAN: "is not nan"}
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 # Words of conditions, which a parser may not take for names.
 _WORDS = frozenset(
@@ -81,7 +85,24 @@ def predicate_text(predicate: Predicate) -> str:
     values = [_shown(value) for value in predicate.values[:_MOST_SHOWN]]
     if len(predicate.values) > _MOST_SHOWN:
         values.append("...")
-    return _operation(predicate.op, predicate.name, values)
+    return _operation(predicate.op, predicate.subject, values)
+
+
+def filter_text(expr: Expr) -> str:
+    """Formats a filter similar to SQL; long lists of values are cut."""
+    match expr:
+        case And(left, right):
+            return f"({filter_text(left)} and {filter_text(right)})"
+        case Or(left, right):
+            return f"({filter_text(left)} or {filter_text(right)})"
+        case Not(child):
+            return f"not {filter_text(child)}"
+        case Predicate(op=op, subject=subject, values=values):
+            return _described(op, subject, values)
+        case BoundPredicate(op=op, field_id=field_id, values=values):
+            return _described(op, f"#{field_id}", values)
+        case _:
+            return str(expr)
 
 
 def _predicate(predicate: BoundPredicate, column: str) -> str:
@@ -177,3 +198,19 @@ def _quoted(text: str) -> str:
 
 def _of_type(kind: str, text: str) -> str:
     return f"{kind} '{text}'".lstrip()
+
+
+def _described(op: Operation, subject: str, values: tuple[Any, ...]) -> str:
+    sign = _WORDS_OF.get(op) or _SIGNS.get(op, op.replace("_", " "))
+    if op in UNARY:
+        return f"{subject} {sign}"
+    shown = ", ".join(map(_written, values[:_MOST_SHOWN]))
+    if op in SETS:
+        return f"{subject} {sign} ({shown}{', ...' if len(values) > _MOST_SHOWN else ''})"
+    return f"{subject} {sign} {shown}"
+
+
+def _written(value: Any) -> str:
+    if isinstance(value, Decimal):
+        return str(value)
+    return f"'{value}'" if isinstance(value, dt.date | dt.time) else repr(value)

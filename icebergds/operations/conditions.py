@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TypeAlias
 
 from icebergds.errors import InvalidFilterError
 from icebergds.expr.bind import bind, field_ids
-from icebergds.expr.coercion import are_dates_as_text, compares_own_types
-from icebergds.expr.nodes import TRUE, Expr, InBuckets, map_leaves
-from icebergds.expr.rounding import compares_exactly
-from icebergds.expr.sql import parse_filter
+from icebergds.expr.comparisons import compares_exactly, compares_own_types
+from icebergds.expr.conditions import Conditions, Operator
+from icebergds.expr.nodes import TRUE, Expr, InBuckets, Operation, map_leaves
+from icebergds.expr.sql import (
+    NameOf,
+    as_written,
+    column_parts,
+    parse_condition,
+    parse_filter,
+)
 from icebergds.spec.schema import Schema
 
 Setting: TypeAlias = Callable[[str], str | None]
@@ -31,6 +37,12 @@ _READ_BY_SETTING = (
     # Spark replaces ${name} by the value of a setting or an environment variable.
     ("${", "spark.sql.variable.substitute", True),
 )
+# Words that Spark takes for values, even if a column has the name.
+_VALUES = frozenset(
+    {"user", "session_user", "localtimestamp"}
+    | {f"current_{what}" for what in ("date", "time", "timestamp", "timezone")}
+    | {f"current_{what}" for what in ("user", "catalog", "database", "schema", "path")}
+)
 _ANSI = "spark.sql.ansi.enabled"
 _CASE_SENSITIVE = "spark.sql.caseSensitive"
 _DATES_AS_TEXT = "spark.sql.legacy.typeCoercion.datetimeToString.enabled"
@@ -41,7 +53,11 @@ def default_setting(name: str) -> None:
 
 
 def plannable_condition(
-    condition: object, schema: Schema, time_zone: str | None, setting: Setting
+    condition: object,
+    schema: Schema,
+    time_zone: str | None,
+    setting: Setting,
+    name_of: NameOf = as_written,
 ) -> Expr | None:
     """Parses a condition to plan scans with; None if only Spark evaluates it correctly.
 
@@ -53,16 +69,82 @@ def plannable_condition(
         schema: the table's.
         time_zone: of timestamps without an offset.
         setting: of the session that evaluates the condition.
+        name_of: gives columns the names that they have in the table (`SqlTree`).
     """
     if not isinstance(condition, str):
         return None
+    others: list[object] = []
+    found = _plannable(condition, schema, time_zone, setting, name_of, others.append)
+    return None if others else found
+
+
+def plannable_part(
+    condition: str, schema: Schema, time_zone: str | None, setting: Setting, name_of: NameOf
+) -> Expr | None:
+    """What is true for every row for which a condition is; None if nothing to plan with is known.
+
+    Arguments are those of `plannable_condition`.
+    """
+    found = _plannable(condition, schema, time_zone, setting, name_of, lambda _: None)
+    return None if found == TRUE else found
+
+
+def named_by(alias: str | None, other: str | None = None) -> NameOf:
+    """Takes the name of the table away that stands before columns.
+
+    Args:
+        other: the name of other rows that a condition is about; None if there are none.
+    """
+    own, others = (None if name is None else name.lower() for name in (alias, other))
+
+    def name_of(parts: tuple[str, ...]) -> tuple[str, ...]:
+        qualifier = parts[0].lower() if len(parts) > 1 else None
+        if qualifier is not None and qualifier == others:
+            raise InvalidFilterError(f"{parts[-1]} is a column of {other}")
+        return parts[1:] if qualifier is not None and qualifier == own else parts
+
+    return name_of
+
+
+def equal_names(condition: str) -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]]:
+    """The names of columns that a condition says are equal, with what qualifies them."""
     try:
-        parsed = parse_filter(condition, time_zone=time_zone)
+        tree, root = parse_condition(condition)
     except InvalidFilterError:
-        return None
-    if is_read_by_setting(condition, setting):
-        return None
-    return parsed if means_the_same(parsed, schema, setting) else None
+        return
+    for part in Conditions(tree).conjuncts(root):
+        piece = tree.piece(part)
+        if isinstance(piece, Operator) and piece.kind == Operation.EQ:
+            one, other = (column_parts(side.unnest()) for side in piece.parts)
+            if one is not None and other is not None and not _is_value(one) | _is_value(other):
+                yield one, other
+
+
+def _is_value(parts: tuple[str, ...]) -> bool:
+    return len(parts) == 1 and parts[0].lower() in _VALUES
+
+
+def _plannable(
+    text: str,
+    schema: Schema,
+    time_zone: str | None,
+    setting: Setting,
+    name_of: NameOf,
+    unknown: Callable[[object], None],
+) -> Expr:
+    def settle(parsed: Expr) -> Expr:
+        if not means_the_same(parsed, schema, setting):
+            raise InvalidFilterError("Spark may compare other values")
+        return parsed
+
+    try:
+        tree, root = parse_condition(text, name_of=name_of)
+        if is_read_by_setting(text, setting):
+            raise InvalidFilterError("Spark may read other values")
+    except InvalidFilterError:
+        unknown(text)
+        return TRUE
+    return Conditions(tree, time_zone).at_least(root, settle, unknown)
 
 
 def choosing_filter(where: str | Expr | None, schema: Schema, time_zone: str | None) -> Expr:
@@ -119,17 +201,17 @@ def means_the_same(parsed: Expr, schema: Schema, setting: Setting) -> bool:
         bind(parsed, schema, case_sensitive=_is(setting, _CASE_SENSITIVE))
     except InvalidFilterError:
         return False
+    return compares_the_same(parsed, schema, setting)
+
+
+def compares_the_same(parsed: Expr, schema: Schema, setting: Setting) -> bool:
+    """Whether Spark compares the same values as we do in a condition that binds to a schema."""
     if not compares_exactly(parsed, schema, case_sensitive=False):
         return False
-    return _is_compared_alike(parsed, schema, setting)
-
-
-def _is_compared_alike(parsed: Expr, schema: Schema, setting: Setting) -> bool:
-    if compares_own_types(parsed, schema):
+    if compares_own_types(parsed, schema) or _is(setting, _ANSI, default=True):
         return True
-    if _is(setting, _ANSI, default=True):
-        return True
-    return are_dates_as_text(parsed, schema) and not _is(setting, _DATES_AS_TEXT)
+    are_own = compares_own_types(parsed, schema, or_dates_as_text=True)
+    return are_own and not _is(setting, _DATES_AS_TEXT)
 
 
 def _is(setting: Setting, name: str, *, default: bool = False) -> bool:

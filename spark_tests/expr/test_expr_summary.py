@@ -10,8 +10,8 @@ from hypothesis import given, strategies as st
 from strategies.expressions import SCALAR_TYPES, filters, predicates, rows, value_of
 
 from icebergds.expr.evaluate import holds, matches
+from icebergds.expr.metrics import manifest_might_match
 from icebergds.expr.nodes import FALSE, TRUE, BoundPredicate, Operation
-from icebergds.expr.summary import manifest_might_match
 from icebergds.spec.manifest import FieldSummary
 from icebergds.spec.types import (
     BINARY,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from icebergds.expr.sql import parse_filter
-from icebergds.expr.text import filter_text
+from icebergds.expr.sql_text import filter_text
 
 
 @pytest.mark.parametrize(

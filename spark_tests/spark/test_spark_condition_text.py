@@ -1,65 +1,80 @@
-"""Conditions taken apart as text, without Spark."""
+"""Conditions of statements as text, without Spark."""
 
 from __future__ import annotations
 
 import pytest
 
-from icebergds.spark.row_level.condition_text import (
-    conjuncts_of,
+from icebergds.operations.conditions import (
+    default_setting,
     equal_names,
-    has_alias,
-    unqualified,
-    without_alias,
-    without_columns_of,
-    without_queries,
+    named_by,
+    plannable_condition,
+    plannable_part,
+)
+from icebergds.spark.row_level.conditions import _without_queries
+from icebergds.spark.row_level.merge import _without_columns_of
+from icebergds.spec.schema import Schema
+from icebergds.spec.types import BOOLEAN, INT, STRING, NestedField, StructType
+
+_SCHEMA = Schema(
+    (
+        NestedField(1, "a", INT),
+        NestedField(2, "b", INT),
+        NestedField(3, "c", BOOLEAN),
+        NestedField(4, "text", STRING),
+        NestedField(5, "b AND c", INT),
+        NestedField(6, "u", StructType((NestedField(7, "t", INT),))),
+        NestedField(8, "t", StructType((NestedField(9, "a", INT),))),
+    )
 )
 
 
-def parts(text: str) -> list[str]:
-    return ["".join(token.text for token in part).strip() for part in conjuncts_of(text)]
+def known(text: str) -> str:
+    """What is known of rows of `t` where they meet a condition with rows of `s`."""
+    return str(plannable_part(text, _SCHEMA, "UTC", default_setting, named_by("t", "s")))
 
 
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("a = 1", ["a = 1"]),
-        ("a = 1 AND b = 2 and c", ["a = 1", "b = 2", "c"]),
-        ("(a = 1 AND (b = 2 AND c))", ["a = 1", "(b = 2 AND c)"]),
-        ("(a) AND (b)", ["(a)", "(b)"]),
-        ("a = 1 OR b = 2 AND c", ["a = 1 OR b = 2 AND c"]),
-        ("a BETWEEN 1 AND 2 AND b", ["a BETWEEN 1 AND 2", "b"]),
-        ("CASE WHEN a AND b THEN c END AND d", ["CASE WHEN a AND b THEN c END", "d"]),
-        ("a = ' AND ' AND `b AND c` = 1", ["a = ' AND '", "`b AND c` = 1"]),
-        (r"a = 'it\'s AND ' AND b", [r"a = 'it\'s AND '", "b"]),
-        ("call = 1 AND show = 2", ["call = 1", "show = 2"]),
-        ("a BETWEEN .1 AND .5 AND b", ["a BETWEEN .1 AND .5", "b"]),
-        ("a -- AND b", []),
-        ("a /* AND c */ AND b", []),
-        ("a = 'open AND b", []),
+        ("a = 1", "a eq 1"),
+        ("a = 1 AND b = 2 and c", "((a eq 1 and b eq 2) and c eq True)"),
+        ("(a = 1 AND (b = s.b AND c))", "(a eq 1 and c eq True)"),
+        ("a = 1 OR b = 2 AND s.c", "(a eq 1 or b eq 2)"),
+        ("a = 1 OR s.b = 2 AND s.c", "None"),
+        ("a BETWEEN 1 AND s.b AND c", "(a gt_eq 1 and c eq True)"),
+        ("CASE WHEN a AND b THEN c END AND b = 1", "b eq 1"),
+        ("text = ' AND ' AND `b AND c` = 1", "(text eq ' AND ' and b AND c eq 1)"),
+        (r"text = 'it\'s AND ' AND c", '(text eq "it\'s AND " and c eq True)'),
+        ("a IN (SELECT a FROM b WHERE c = 1) AND c", "c eq True"),
+        ("NOT (a = 1 AND s.b = 2)", "None"),
+        ("a = 1 -- AND b = 2", "None"),
+        ("a = 1 /* AND c */ AND b = 2", "None"),
+        ("a = 'open AND c", "None"),
     ],
 )
-def test_conjuncts(text: str, expected: list[str]) -> None:
-    assert parts(text) == expected
+def test_what_is_known_of_one_side(text: str, expected: str) -> None:
+    assert known(text) == expected
 
 
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("t.a = 1 AND T . b", "a = 1 AND b"),
-        ("`t`.`a.b` = 't.c'", "`a.b` = 't.c'"),
-        ("s.t.a = tt.a", "s.t.a = tt.a"),
-        ("t = 1.5", "t = 1.5"),
+        ("t.a = 1 AND `T` . c", "(a eq 1 and c eq True)"),
+        ("t.t.a = 1 OR t.u.t = 2", "(t.a eq 1 or u.t eq 2)"),
+        ("`S`.a = 1", "None"),
+        ("f(`S`.b) = 1 AND t.c", "c eq True"),
+        ("u.t = 1", "u.t eq 1"),
     ],
 )
-def test_alias_is_taken_away(text: str, expected: str) -> None:
-    (tokens,) = conjuncts_of(f"({text}) OR x")
-    assert without_alias(tokens, "t") == f"({expected}) OR x"
+def test_aliases(text: str, expected: str) -> None:
+    assert known(text) == expected
 
 
-def test_alias_is_found() -> None:
-    (tokens,) = conjuncts_of("s.a = 1 OR f(`S`.b)")
-    assert has_alias(tokens, "s")
-    assert not has_alias(tokens, "a")
+def test_a_condition_is_the_same_only_if_all_of_it_is_known() -> None:
+    for text, is_known in (("t.a = 1 OR t.c", True), ("t.a = 1 AND f(t.c)", False)):
+        found = plannable_condition(text, _SCHEMA, "UTC", default_setting, named_by("t"))
+        assert (found is not None) == is_known
 
 
 @pytest.mark.parametrize(
@@ -78,8 +93,13 @@ def test_alias_is_found() -> None:
     ],
 )
 def test_equal_names(text: str, expected: object) -> None:
-    (tokens,) = conjuncts_of(text)
-    assert equal_names(tokens) == expected
+    assert list(equal_names(text)) == ([] if expected is None else [expected])
+
+
+def test_equal_names_are_those_of_all_rows() -> None:
+    pairs = equal_names("t.a = s.a AND (t.b = s.b AND t.c) AND (t.u.t = s.u OR c)")
+    assert list(pairs) == [(("t", "a"), ("s", "a")), (("t", "b"), ("s", "b"))]
+    assert not list(equal_names("t.a = current_user AND s.a = user"))
 
 
 @pytest.mark.parametrize(
@@ -94,7 +114,7 @@ def test_equal_names(text: str, expected: object) -> None:
     ],
 )
 def test_columns_of_an_alias_are_removed(text: str, expected: str) -> None:
-    assert without_columns_of(text, "source") == expected
+    assert _without_columns_of(text, "source") == expected
 
 
 @pytest.mark.parametrize(
@@ -106,16 +126,4 @@ def test_columns_of_an_alias_are_removed(text: str, expected: str) -> None:
     ],
 )
 def test_sub_queries_are_left_empty(text: str, expected: str) -> None:
-    assert without_queries(text) == expected
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("t.a = 1 AND `t`.b.t = 2", "(a = 1) AND (b.t = 2)"),
-        ("t.a = 1 OR s.t.a = 't.a'", "(a = 1 OR s.t.a = 't.a')"),
-        ("t.a = 1 -- and", "t.a = 1 -- and"),
-    ],
-)
-def test_conditions_are_read_without_an_alias(text: str, expected: str) -> None:
-    assert unqualified(text, "t") == expected
+    assert _without_queries(text) == expected

@@ -32,6 +32,8 @@ _CONDITIONS = [
     "ntz >= TIMESTAMP_NTZ '2026-03-08 02:30:00' OR d IS NULL",
     "year(ts) > 2025 AND month(d) = 3",
     "NOT date(ts) = DATE '2026-03-08'",
+    "date(ntz) NOT IN (DATE '2026-03-08', DATE '2026-03-09') OR year(d) <> 2026",
+    "year(to_date(ts)) <= 2026.5 AND date(ts) <> '2026-03-07'",
     "ts > now() - INTERVAL 100 YEARS AND d <= current_date() + INTERVAL 100 YEARS",
     "d >= current_date() OR date(ts) <= DATE '2026-03-07'",
     "d IN (DATE '2026-03-07' + 1, DATE '2026-03-10')",
@@ -62,6 +64,19 @@ def test_rows_are_those_of_a_plain_copy(lake: SparkSession, tmp_path: Path) -> N
         expected = _counted(lake.sql(f"SELECT * FROM plain WHERE {condition}"))
         assert _counted(lake.sql(f"SELECT * FROM lake.db.t WHERE {condition}")) == expected
         assert expected, condition
+
+
+def test_a_day_may_go_on_after_the_next_one_began(lake: SparkSession, tmp_path: Path) -> None:
+    # At 00:01, clocks were set back to 23:01.
+    lake.conf.set("spark.sql.session.timeZone", "America/St_Johns")
+    catalog = load_catalog("lake", warehouse=str(tmp_path))
+    catalog.create_namespace("db")
+    table = catalog.create_table("db.again", "ts timestamp")
+    for hour in (2, 3, 4):
+        at = dt.datetime(2006, 10, 29, hour, tzinfo=dt.UTC)
+        table.append(pa.table({"ts": pa.array([at], pa.timestamp("us", "UTC"))}))
+    rows = lake.sql("SELECT * FROM lake.db.again WHERE date(ts) = DATE '2006-10-28'")
+    assert rows.count() == 2
 
 
 def _rows() -> pa.Table:

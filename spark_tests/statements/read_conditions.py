@@ -5,12 +5,12 @@ from __future__ import annotations
 import datetime as dt
 
 from icebergds.expr.nodes import Expr
+from icebergds.expr.sql import SqlTree, Transforms
 from icebergds.expr.sql_tokens import sql_tokens
 from icebergds.operations.conditions import default_setting, means_the_same
 from icebergds.spec.schema import Schema
 from icebergds.spec.types import DATE, INT, STRING, TIMESTAMP, TIMESTAMPTZ, NestedField
-from icebergds.statements.queries.conditions import at_least, predicate_of
-from icebergds.statements.queries.dates import DateTerms
+from icebergds.statements.queries.conditions import said_by
 from icebergds.statements.queries.outline import outline_of
 from icebergds.statements.text.cursor import Cursor
 
@@ -33,15 +33,10 @@ def read_condition(condition: str) -> Expr:
     assert outline is not None
     tree = outline.parsed()
     assert tree is not None
-    return at_least(
+    return said_by(
         tree.args["where"].this,
-        lambda node: predicate_of(
-            node,
-            outline.literals,
-            SCHEMA,
-            terms=DateTerms(outline.literals, _NOW),
-            time_zone="UTC",
-            name_of=lambda parts: parts,
-            means_the_same=lambda parsed: means_the_same(parsed, SCHEMA, default_setting),
-        ),
+        SqlTree(outline.literals, lambda parts: parts, Transforms.QUALIFIED, _NOW),
+        SCHEMA,
+        time_zone="UTC",
+        means_the_same=lambda parsed: means_the_same(parsed, SCHEMA, default_setting),
     )

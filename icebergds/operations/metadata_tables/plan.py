@@ -13,8 +13,8 @@ from icebergds.commit.operations import TableState
 from icebergds.errors import InvalidOptionError, UnsupportedFeatureError
 from icebergds.expr.bind import bind, field_ids
 from icebergds.expr.evaluate import holds
+from icebergds.expr.metrics import manifest_might_match
 from icebergds.expr.nodes import BoundPredicate, Expr, evaluate
-from icebergds.expr.summary import manifest_might_match
 from icebergds.formats.manifests import layout as ids
 from icebergds.formats.manifests.columns import EntryColumns
 from icebergds.formats.manifests.manifest_list import read_snapshot_manifests

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from icebergds.catalog.address import TableAddress
 from icebergds.errors import InvalidOptionError
 from icebergds.expr.nodes import TRUE, Expr
-from icebergds.expr.sql import parse_filter
+from icebergds.expr.sql import Transforms, parse_filter
 from icebergds.formats.wrong_counts import WrongCounts
 from icebergds.io.storage_options import STORAGE_OPTIONS, STORAGE_PREFIXES
 from icebergds.operations.options.moments import (
@@ -165,7 +165,9 @@ class ReadOptions:
         return ReadOptions(
             travel,
             None if columns is None else tuple(columns),
-            TRUE if filter is None else parse_filter(filter, time_zone=time_zone),
+            TRUE
+            if filter is None
+            else parse_filter(filter, time_zone=time_zone, transforms=Transforms.OF_ROWS),
             split_size,
             lookback,
             file_open_cost,

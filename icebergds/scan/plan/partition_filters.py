@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from icebergds.errors import InvalidMetadataError, UnsupportedFeatureError
+from icebergds.expr.metrics import manifest_might_match
 from icebergds.expr.nodes import Expr
 from icebergds.expr.project import project
-from icebergds.expr.summary import manifest_might_match
 from icebergds.spec.manifest import ManifestFile
 from icebergds.spec.partition import PartitionSpec, partition_type
 from icebergds.spec.schema import Schema

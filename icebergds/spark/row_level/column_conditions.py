@@ -14,8 +14,8 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
+from icebergds.expr.comparisons import compares_exactly
 from icebergds.expr.nodes import TRUE, Expr
-from icebergds.expr.rounding import compares_exactly
 from icebergds.spark.errors import unlogged
 from icebergds.spark.jvm import Private, with_private
 from icebergds.spark.session import is_connect, session_setting

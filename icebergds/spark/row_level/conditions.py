@@ -12,8 +12,8 @@ from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import Column, DataFrame, functions as f
 
 from icebergds.errors import InvalidFilterError, InvalidOptionError
+from icebergds.expr.sql_tokens import sql_tokens
 from icebergds.spark.errors import unlogged
-from icebergds.spark.row_level.condition_text import without_queries
 
 Value: TypeAlias = str | Column | bool | int | float | Decimal | date | datetime
 """A value to assign: SQL text, a Spark column, or a plain value of Python's."""
@@ -107,7 +107,7 @@ def named_columns(values: Iterable[str | Column], available: Iterable[str]) -> l
     """
     texts = [value if isinstance(value, str) else str(value) for value in values]
     for text in texts:
-        if _STAR.search(_QUOTED.sub("''", without_queries(text))):
+        if _STAR.search(_QUOTED.sub("''", _without_queries(text))):
             raise InvalidFilterError(f"{text}: * is not supported; list the columns instead")
     if any(_SHORTENED.search(text) for text in texts):
         return list(available)
@@ -128,6 +128,28 @@ def first_line(error: PySparkException) -> str:
     if condition.startswith(_OF_OTHERS):
         return f"{text} It names a column of a DataFrame; name the table's, as in col('id')"
     return text
+
+
+def _without_queries(text: str) -> str:
+    """A condition with its sub-queries left empty; as it is if it cannot be split."""
+    tokens = sql_tokens(text) or ()
+    kept: list[str] = []
+    at = depth = 0
+    opened: int | None = None
+    for token, then in zip(tokens, (*tokens[1:], None), strict=True):
+        if token.is_sign("("):
+            if opened is None and then is not None and then.is_word(*_QUERIES):
+                kept.append(text[at : token.end])
+                opened = depth
+            depth += 1
+        elif token.is_sign(")"):
+            depth -= 1
+            if depth == opened:
+                at, opened = token.start, None
+    return "".join((*kept, text[at:]))
+
+
+_QUERIES = ("SELECT", "WITH", "FROM", "VALUES", "TABLE")
 
 
 def _is_column(value: Any) -> bool:

@@ -8,23 +8,18 @@ only their partitions are read and checked for conflicts.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from datetime import date
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pyspark.sql import Column, DataFrame, functions as f, types as spark
 
 from icebergds.expr.names import quote_name, split_name
-from icebergds.expr.nodes import TRUE, Expr, and_, or_
+from icebergds.expr.nodes import FALSE, TRUE, Expr, Operation, Predicate, and_, or_
+from icebergds.operations.conditions import equal_names, means_the_same
 from icebergds.spark.job_descriptions import phase
-from icebergds.spark.row_level.column_conditions import as_text, column_filter, join_filter
-from icebergds.spark.row_level.condition_text import (
-    conjuncts_of,
-    equal_names,
-    has_alias,
-    without_alias,
-)
+from icebergds.spark.row_level.column_conditions import as_text, join_filter
 from icebergds.spark.row_level.target import Target
+from icebergds.spark.session import session_setting
 from icebergds.spark.types import spark_schema
 from icebergds.spec.transforms import VoidTransform
 
@@ -82,9 +77,8 @@ def match_filter(sides: Sides, on: Any, by_source: Sequence[Any]) -> tuple[Expr 
     source = sides.source
     for pair in pairs:
         bounds = _bounds(sides, pair)
-        found = None if bounds is None else sides.target.plannable(bounds.of_target)
-        if bounds is not None and found is not None:
-            parts.append(found)
+        if bounds is not None and _is_alike(sides.target, bounds.of_target):
+            parts.append(bounds.of_target)
             source = source.where(bounds.of_source)
     if not parts:
         return None, source
@@ -108,34 +102,19 @@ def _parts(sides: Sides, on: Any) -> tuple[list[Expr], list[EqualColumns]]:
         equal = [_pair(sides, *names) for names in known.equal]
         alone = [] if known.of_target == TRUE else [known.of_target]
         return alone, [pair for pair in equal if pair is not None]
-    parts: list[Expr] = []
-    pairs: list[EqualColumns] = []
-    for tokens in conjuncts_of(on):
-        names = equal_names(tokens)
-        pair = None if names is None else _pair(sides, *names)
-        if pair is not None:
-            pairs.append(pair)
-            continue
-        part = _of_target_alone(sides, "".join(token.text for token in tokens))
-        if part is not None:
-            parts.append(part)
-    return parts, pairs
+    pairs = [_pair(sides, *names) for names in equal_names(on)]
+    part = _of_target_alone(sides, on)
+    return [] if part is None else [part], [pair for pair in pairs if pair is not None]
 
 
 def _of_target_alone(sides: Sides, condition: Any) -> Expr | None:
     """What a condition says of the table alone; None if nothing that scans can be planned with."""
-    target = sides.target
-    condition = as_text(target.spark, condition)
-    if condition is not None and not isinstance(condition, str):
-        known = column_filter(target.spark, condition, target.schema, sides.target_alias)
-        return None if known.at_least == TRUE else known.at_least
-    if condition is None:
-        return None
-    parts = conjuncts_of(condition)
-    if not parts or any(has_alias(part, sides.source_alias) for part in parts):
-        return None
-    texts = [without_alias(part, sides.target_alias) for part in parts]
-    return target.plannable(" AND ".join(f"({text})" for text in texts))
+    target = replace(sides.target, alias=sides.target_alias)
+    return target.plannable_part(condition, sides.source_alias)
+
+
+def _is_alike(target: Target, condition: Expr) -> bool:
+    return means_the_same(condition, target.schema, session_setting(target.spark))
 
 
 def _pair(sides: Sides, one: tuple[str, ...], other: tuple[str, ...]) -> EqualColumns | None:
@@ -172,7 +151,7 @@ class _Bounds:
             gives other values.
     """
 
-    of_target: str
+    of_target: Expr
     of_source: Column
 
 
@@ -191,17 +170,17 @@ def _bounds(sides: Sides, pair: EqualColumns) -> _Bounds | None:
     with phase("find partitions of the source"):
         values = [row[0] for row in found.limit(_FEW + 1).collect()]
     if not values:
-        return _Bounds("false", _checked(column.isNull(), pair))
+        return _Bounds(FALSE, _checked(column.isNull(), pair))
     if len(values) <= _FEW:
-        texts = ", ".join(_literal(value) for value in values)
-        is_in = column.isin(values)
-        return _Bounds(f"{pair.of_target} IN ({texts})", _checked(column.isNull() | is_in, pair))
+        of_target: Expr = Predicate(Operation.IN, pair.of_target, tuple(values))
+        return _Bounds(of_target, _checked(column.isNull() | column.isin(values), pair))
     with phase("find partitions of the source"):
         least, greatest = found.agg(f.min("v"), f.max("v")).collect()[0]
-    return _Bounds(
-        f"{pair.of_target} BETWEEN {_literal(least)} AND {_literal(greatest)}",
-        _checked(column.isNull() | column.between(least, greatest), pair),
+    of_target = and_(
+        Predicate(Operation.GT_EQ, pair.of_target, (least,)),
+        Predicate(Operation.LT_EQ, pair.of_target, (greatest,)),
     )
+    return _Bounds(of_target, _checked(column.isNull() | column.between(least, greatest), pair))
 
 
 def _is_partitioned_by(target: Target, name: str) -> bool:
@@ -234,13 +213,6 @@ def _are_comparable(types: Iterable[spark.DataType | None]) -> bool:
         return True
     names = {None if kind is None else kind.simpleString() for kind in kinds}
     return names in ({"string"}, {"date"})
-
-
-def _literal(value: Any) -> str:
-    if isinstance(value, str):
-        escaped = value.replace("\\", "\\\\").replace("'", "\\'")
-        return f"'{escaped}'"
-    return f"DATE'{value.isoformat()}'" if isinstance(value, date) else str(value)
 
 
 def _checked(holds: Column, pair: EqualColumns) -> Column:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
@@ -17,7 +18,6 @@ from icebergds.operations.write.row_counts import RowCounts
 from icebergds.spark.dataframe_schema import iceberg_schema, optional_columns
 from icebergds.spark.errors import own_errors, unlogged
 from icebergds.spark.row_level.assignments import assigned_type, plan_assignments
-from icebergds.spark.row_level.condition_text import without_columns_of
 from icebergds.spark.row_level.conditions import (
     Value,
     as_column,
@@ -392,7 +392,7 @@ class _Merge:
             # Setting a field of a struct keeps the other fields, so the struct is read.
             paths = map(split_name, clause.values or {})
             needed |= {self._own_name(path[0]) for path in paths if len(path) > 1}
-        of_target = [without_columns_of(text, self.source_alias) for text in texts]
+        of_target = [_without_columns_of(text, self.source_alias) for text in texts]
         needed |= set(named_columns(of_target, names))
         return [name for name in names if name in needed]
 
@@ -469,3 +469,11 @@ class _Merge:
 
     def _of_source(self, name: str) -> str:
         return f"{quote_name((self.source_alias,))}.{name}"
+
+
+def _without_columns_of(text: str, alias: str) -> str:
+    """The text, without the columns that are qualified by an alias."""
+    name = re.escape(alias)
+    # A quoted name is taken whole: the alias and a dot may be in it.
+    pattern = rf"(?<![.\w`])(?:{name}|`{name}`)\s*\.\s*(?:`[^`]*`|\w+)|(?P<other>`(?:[^`]|``)*`)"
+    return re.sub(pattern, lambda match: match["other"] or " ", text, flags=re.IGNORECASE)

@@ -14,8 +14,8 @@ from icebergds.commit.options import IsolationLevel
 from icebergds.commit.snapshot_commit import Committed
 from icebergds.errors import InvalidOptionError, UnsupportedFeatureError
 from icebergds.expr.names import quote_name
-from icebergds.expr.nodes import TRUE, Expr, and_
-from icebergds.operations.conditions import plannable_condition
+from icebergds.expr.nodes import TRUE, Expr
+from icebergds.operations.conditions import named_by, plannable_condition, plannable_part
 from icebergds.operations.write.isolation import isolation_of
 from icebergds.operations.write.jobs import PlannedJob
 from icebergds.operations.write.options import WriteOptions
@@ -29,7 +29,6 @@ from icebergds.operations.write.target_branch import check_target_branch
 from icebergds.spark.dataframe_schema import incoming_arrow_schema
 from icebergds.spark.distribution import KeyedRows, partition_keys
 from icebergds.spark.row_level.column_conditions import as_text, column_filter
-from icebergds.spark.row_level.condition_text import conjunct_texts, unqualified
 from icebergds.spark.row_level.rows import StatementRows, plan_rows_to_change
 from icebergds.spark.save_job import run_job
 from icebergds.spark.session import active_session, session_setting, session_zone
@@ -85,24 +84,24 @@ class Target:
         if condition is not None and not isinstance(condition, str):
             return column_filter(self.spark, condition, self.schema, self.alias).exact
         setting = session_setting(self.spark)
-        if isinstance(condition, str) and self.alias is not None:
-            condition = unqualified(condition, self.alias)
-        return plannable_condition(condition, self.schema, self.time_zone, setting)
+        name_of = named_by(self.alias)
+        return plannable_condition(condition, self.schema, self.time_zone, setting, name_of)
 
-    def plannable_part(self, condition: object) -> Expr | None:
-        """What can be planned with of a condition, such as beside a sub-query."""
+    def plannable_part(self, condition: object, other: str | None = None) -> Expr | None:
+        """What can be planned with of a condition, such as beside a sub-query.
+
+        Args:
+            other: the name of other rows in the condition.
+        """
         condition = as_text(self.spark, condition)
         if condition is None:
             return None
         if not isinstance(condition, str):
             found = column_filter(self.spark, condition, self.schema, self.alias)
             return None if found.at_least == TRUE else found.at_least
-        whole = self.plannable(condition)
-        if whole is not None:
-            return whole
-        parts = [self.plannable(part) for part in conjunct_texts(condition)]
-        known = [part for part in parts if part is not None]
-        return and_(*known) if known else None
+        setting = session_setting(self.spark)
+        name_of = named_by(self.alias, other)
+        return plannable_part(condition, self.schema, self.time_zone, setting, name_of)
 
     def called(self, frame: DataFrame) -> DataFrame:
         """Rows of the table under its alias."""

@@ -11,11 +11,12 @@ from typing import Any, TypeAlias
 from icebergds.errors import IcebergError
 from icebergds.expr.names import quote_name, resolve
 from icebergds.expr.nodes import TRUE, Expr, and_
-from icebergds.expr.sql import column_parts
+from icebergds.expr.sql import SqlTree, Transforms, column_parts
 from icebergds.expr.sql_text import sql_text
 from icebergds.expr.sql_tokens import sql_tokens
+from icebergds.expr.terms import term_type
 from icebergds.operations.conditions import Setting, means_the_same
-from icebergds.spec.types import DATE, INT, IcebergType
+from icebergds.spec.types import IcebergType
 from icebergds.statements.queries.carried import (
     Carrier,
     Condition,
@@ -26,12 +27,10 @@ from icebergds.statements.queries.carried import (
 from icebergds.statements.queries.conditions import (
     Names,
     Source,
-    at_least,
     conjuncts_of,
     is_true_for_nulls,
-    predicate_of,
+    said_by,
 )
-from icebergds.statements.queries.dates import DateTerms
 from icebergds.statements.queries.derived import DerivedQueries
 from icebergds.statements.queries.joins import (
     Deciding,
@@ -189,7 +188,7 @@ class QueryAnalysis:
         if number is not None:
             return number, path
         within = self._within(relations_of(select)[at], path)
-        if within is None or within[1].function:
+        if within is None or within[1].of_column:
             return None
         query, term = within
         names = self._names_of(query)
@@ -210,7 +209,7 @@ class QueryAnalysis:
         if query is None or query.key != "select" or outputs is None:
             return None
         term = by_name(outputs).get(path[0].lower())
-        if term is None or (term.function and len(path) > 1):
+        if term is None or (term.of_column and len(path) > 1):
             return None
         return query, term
 
@@ -276,13 +275,17 @@ class QueryAnalysis:
 
     def _type_of(self, select: _Node, term: Term) -> IcebergType | None:
         """The type of a term, if it is of a column of ours."""
-        if term.function not in ("", "truncate"):
-            return DATE if term.function in ("day", "days") else INT
         names = self._names_of(select)
         found = names.resolved(term.parts, len(names.sources))
-        if found is None:
+        kind = None if found is None else self._type_of_column(select, *found)
+        if kind is None or term.of_column is None:
+            return kind
+        try:
+            return term_type(term.of_column, kind)
+        except ValueError:
             return None
-        at, path = found
+
+    def _type_of_column(self, select: _Node, at: int, path: Path) -> IcebergType | None:
         number = self.numbers(select)[at]
         if number is None:
             within = self._within(relations_of(select)[at], path)
@@ -304,16 +307,13 @@ class QueryAnalysis:
         schema = self.relations[number].schema
         if schema is None:
             return TRUE
-        read = partial(
-            predicate_of,
-            literals=self.outline.literals,
-            schema=schema,
-            terms=DateTerms(self.outline.literals, self.now),
+        return said_by(
+            node,
+            SqlTree(self.outline.literals, name_of, Transforms.QUALIFIED, self.now),
+            schema,
             time_zone=self.time_zone,
-            name_of=name_of,
             means_the_same=partial(self._means_the_same, number),
         )
-        return at_least(node, read)
 
     def _means_the_same(self, number: int, parsed: Expr) -> bool:
         schema = self.relations[number].schema

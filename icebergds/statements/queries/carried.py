@@ -13,9 +13,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from icebergds.expr.nodes import Term as OfColumn
+from icebergds.expr.sql import as_node
 from icebergds.spec.types import IcebergType
 from icebergds.statements.queries.conditions import Names, conjuncts_of
-from icebergds.statements.queries.dates import day_of
 from icebergds.statements.queries.derived import DerivedQueries, Use
 from icebergds.statements.queries.joins import deciding_conditions, is_plain
 from icebergds.statements.queries.outputs import (
@@ -27,7 +28,6 @@ from icebergds.statements.queries.outputs import (
     has_more_than,
     keys_of,
 )
-from icebergds.statements.queries.transforms import as_call
 
 # A class of sqlglot's tree.
 _Node = Any
@@ -170,10 +170,10 @@ def _path_of(names: Names, at: int, visible: int, node: _Node) -> Parts | None:
     return None if owner is None or owner[0] != at else owner[1]
 
 
-def same_column(names: Names, term: Term) -> tuple[int | None, Parts, str, str | None]:
+def same_column(names: Names, term: Term) -> tuple[int | None, Parts, OfColumn | None]:
     """What is equal for two names of the same column."""
     at, path = names.resolved(term.parts, len(names.sources)) or (None, term.parts)
-    return at, tuple(part.lower() for part in path), term.function, term.width
+    return at, tuple(part.lower() for part in path), term.of_column
 
 
 def _has_query(condition: _Node) -> bool:
@@ -184,40 +184,19 @@ def _has_query(condition: _Node) -> bool:
 
 def _inner(condition: Condition, terms: Mapping[str, Term | None]) -> _Node:
     """A condition by the names that columns have within a query."""
-    from sqlglot.expressions import Literal, Paren, Year
+    from sqlglot.expressions import Paren
 
     def replaced(node: _Node) -> _Node:
         if node.key != "column":
             return node
         path = condition.path_of(node)
         term = None if path is None else terms.get(path[0].lower())
-        if path is None or term is None or (term.function and len(path) > 1):
+        if path is None or term is None or (term.of_column and len(path) > 1):
             # No column has this name: nothing is known of a condition on it.
-            return _column(("",))
-        column = _column((*term.parts, *path[1:]))
-        match term.function:
-            case "":
-                return column
-            case "day":
-                return day_of(column)
-            case "year":
-                return Year(this=column)
-            case transform:
-                width = [] if term.width is None else [Literal.number(term.width)]
-                return as_call(transform, [*width, column])
+            return as_node(("",), None)
+        return as_node((*term.parts, *path[1:]), term.of_column)
 
     return Paren(this=condition.node.copy()).transform(replaced, copy=False)
-
-
-def _column(parts: Parts) -> _Node:
-    from sqlglot.expressions import Column, Dot, to_identifier
-
-    names = [to_identifier(part, quoted=True) for part in parts]
-    kinds = ("this", "table", "db", "catalog")
-    column: _Node = Column(**dict(zip(kinds, reversed(names[:4]), strict=False)))
-    for name in names[4:]:
-        column = Dot(this=column, expression=name)
-    return column
 
 
 def _add_to_where(select: _Node, condition: _Node) -> None:

@@ -9,24 +9,19 @@ from typing import Any
 
 from icebergds.errors import InvalidFilterError
 from icebergds.expr.bind import bind
+from icebergds.expr.conditions import Conditions
 from icebergds.expr.nodes import (
-    TRUE,
     AlwaysTrue,
     And,
     BoundPredicate,
     Expr,
     Operation,
     Or,
-    and_,
     conjuncts,
     disjuncts,
-    or_,
 )
-from icebergds.expr.sql import column_parts, read_condition
+from icebergds.expr.sql import SqlTree, column_parts
 from icebergds.spec.schema import Schema
-from icebergds.spec.types import DATE, TIMESTAMP, TIMESTAMPTZ
-from icebergds.statements.queries.dates import DateTerms
-from icebergds.statements.queries.transforms import bucket_condition, transform_condition
 
 # A class of sqlglot's tree.
 _Node = Any
@@ -125,72 +120,28 @@ class Names:
         return [at for at, source in enumerate(self.sources) if source.columns is None]
 
 
-def at_least(node: _Node, read: Callable[[_Node], Expr | None]) -> Expr:
-    """What is true for every row for which a condition is.
-
-    Args:
-        read: the bound predicate of a condition as a whole; None if it has none.
-    """
-    match node.key:
-        case "paren":
-            return at_least(node.this, read)
-        case "and":
-            return and_(*(at_least(part, read) for part in _operands(node)))
-        case "or":
-            return or_(*(at_least(part, read) for part in _operands(node)))
-        case "between":
-            return and_(*(at_least(part, read) for part in _bounds(node)))
-        case _:
-            return read(node) or TRUE
-
-
-def predicate_of(
+def said_by(
     node: _Node,
-    literals: list[str | bytes],
+    tree: SqlTree,
     schema: Schema,
     *,
-    terms: DateTerms,
     time_zone: str | None,
-    name_of: Callable[[tuple[str, ...]], tuple[str, ...]],
     means_the_same: Callable[[Expr], bool],
-) -> Expr | None:
-    """What is true for every row for which a condition is; None if nothing is known.
+) -> Expr:
+    """What is true for every row of a table for which a condition is; bound.
 
     Args:
-        literals: of the query.
-        name_of: the path of a column of the table; it refuses the names of others.
+        tree: of the node; it refuses the names of other relations.
+        schema: the table's.
         means_the_same: whether Spark compares the same values as we do.
     """
-    try:
-        buckets = bucket_condition(node, schema, terms, name_of)
-        if buckets is not None:
-            return buckets
-        found = transform_condition(node, schema, terms, name_of)
-        if found is not None:
-            return bind(found, schema, case_sensitive=False)
-        plain, is_of_dates = terms.plain(node)
-        parsed = read_condition(plain, literals, time_zone=time_zone, name_of=name_of)
+
+    def settle(parsed: Expr) -> Expr:
         if not means_the_same(parsed):
-            return None
-        bound = bind(parsed, schema, case_sensitive=False)
-    except (InvalidFilterError, RecursionError):
-        return None
-    return bound if not is_of_dates or _are_dates(bound, schema) else None
+            raise InvalidFilterError("Spark may compare other values")
+        return bind(parsed, schema, case_sensitive=False)
 
-
-def _are_dates(condition: Expr, schema: Schema) -> bool:
-    """Whether a condition is of columns that have dates."""
-    match condition:
-        case And():
-            return all(_are_dates(part, schema) for part in conjuncts(condition))
-        case BoundPredicate():
-            field = schema.find_field(condition.field_id)
-            return field is not None and field.field_type in _WITH_DATES
-        case _:
-            return False
-
-
-_WITH_DATES = (DATE, TIMESTAMP, TIMESTAMPTZ)
+    return Conditions(tree, time_zone).at_least(node, settle)
 
 
 def is_true_for_nulls(condition: Expr) -> bool:
@@ -214,21 +165,4 @@ def conjuncts_of(node: _Node) -> list[_Node]:
         return conjuncts_of(node.this)
     if node.key != "and":
         return [node]
-    return [part for operand in _operands(node) for part in conjuncts_of(operand)]
-
-
-def _bounds(node: _Node) -> tuple[_Node, _Node]:
-    from sqlglot.expressions import GTE, LTE
-
-    low, high = node.args["low"], node.args["high"]
-    return GTE(this=node.this, expression=low), LTE(this=node.this, expression=high)
-
-
-def _operands(node: _Node) -> list[_Node]:
-    """The operands of a chain of one connective, which may be long and nests to the left."""
-    operands: list[_Node] = []
-    key = node.key
-    while node.key == key:
-        operands.append(node.expression)
-        node = node.this
-    return [node, *reversed(operands)]
+    return [part for operand in node.flatten() for part in conjuncts_of(operand)]

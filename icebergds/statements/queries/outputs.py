@@ -6,10 +6,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from icebergds.expr.sql import column_parts
-from icebergds.statements.queries.dates import period_of
+from icebergds.expr import nodes
+from icebergds.expr.sql import column_parts, term_of as found_term
 from icebergds.statements.queries.joins import hidden_relations, relations_of
-from icebergds.statements.queries.transforms import call_of
 
 # A class of sqlglot's tree.
 _Node = Any
@@ -23,14 +22,11 @@ class Term:
     """A column of a query's relations, or the day, the year or a transform of one.
 
     Attributes:
-        function: "day", "year", or the name of a transform in lower case; empty for the column
-            itself.
-        width: the literal of sqlglot's tree that is the first of a transform's two arguments.
+        of_column: None for the column itself.
     """
 
     parts: Parts
-    function: str = ""
-    width: str | None = None
+    of_column: nodes.Term | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,16 +96,8 @@ def outputs_of(
 
 def term_of(node: _Node) -> Term | None:
     """What a part of the tree is; None for other expressions."""
-    call = call_of(node)
-    if call is not None:
-        function, (*others, column) = call
-        if any(other.key != "literal" or other.is_string for other in others):
-            return None
-        width = str(others[0].this) if others else None
-    else:
-        (column, function), width = period_of(node) or (node, ""), None
-    parts = column_parts(column)
-    return None if parts is None else Term(parts, function, width)
+    found = found_term(node)
+    return None if found is None else Term(*found)
 
 
 def by_name(outputs: Iterable[Output]) -> dict[str, Term | None]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from icebergds.expr.rounding import compares_exactly
+from icebergds.expr.comparisons import compares_exactly
 from icebergds.expr.sql import parse_filter
 from icebergds.spec.schema import Schema
 from icebergds.spec.types import (

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 import uuid
-from datetime import datetime
+from collections.abc import Callable
+from datetime import date, datetime
 from decimal import Decimal
 
-from icebergds.expr.coercion import ONE_DATE
 from icebergds.expr.literals import is_near_skipped
 from icebergds.expr.names import resolve
 from icebergds.expr.nodes import And, Expr, Not, Or, Predicate, conjuncts, disjuncts
+from icebergds.expr.terms import term_type
 from icebergds.spec.schema import Schema
 from icebergds.spec.types import (
     DATE,
@@ -25,8 +26,27 @@ from icebergds.spec.types import (
     UUID,
     DecimalType,
     IcebergType,
+    TypeId,
+    is_scalar,
 )
 
+# Literals that Spark compares with a column in the same way whether it follows ANSI or not.
+_NUMBERS = (int, float, Decimal)
+_OWN_TYPES: dict[TypeId, tuple[type, ...]] = {
+    TypeId.BOOLEAN: (bool,),
+    TypeId.INT: (int, Decimal),
+    TypeId.LONG: (int, Decimal),
+    TypeId.FLOAT: _NUMBERS,
+    TypeId.DOUBLE: _NUMBERS,
+    TypeId.DECIMAL: _NUMBERS,
+    TypeId.DATE: (date,),
+    TypeId.TIMESTAMP: (datetime,),
+    TypeId.TIMESTAMPTZ: (datetime,),
+    TypeId.STRING: (str,),
+    TypeId.UUID: (str,),
+    TypeId.BINARY: (bytes,),
+    TypeId.FIXED: (bytes,),
+}
 # Integers up to these are exact as floats and doubles.
 _WHOLE_SINGLES = 2**24
 _WHOLE_DOUBLES = 2**53
@@ -38,6 +58,8 @@ _INTEGER_BITS = {INT: 32, LONG: 64}
 _TIMESTAMPS = (TIMESTAMP, TIMESTAMPTZ, TIMESTAMP_NS, TIMESTAMPTZ_NS)
 _WHOLE = re.compile(r"[+-]?\d{1,19}", re.ASCII)
 _NUMBER = re.compile(r"[+-]?\d+(?:\.\d+)?", re.ASCII)
+# Text that Spark reads as one date.
+_DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 # Spark cuts further digits off.
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\d(?:[ T][\d:]+(?:\.\d{1,6})?(?:[^\d.:].*)?)?", re.ASCII)
 
@@ -54,21 +76,64 @@ def compares_exactly(expr: Expr, schema: Schema, *, case_sensitive: bool = True)
     Args:
         expr: a filter that binds to the schema.
     """
+
+    def is_exact(kind: IcebergType, predicate: Predicate) -> bool:
+        # Spark casts all values of a list to one type before it compares them.
+        kinds = {type(value) for value in predicate.values if value is not None}
+        changes = any(
+            _rounds(kind, value) or _moves(kind, value, predicate.time_zone)
+            for value in predicate.values
+        )
+        return len(kinds) <= 1 and not changes
+
+    return _holds(expr, schema, is_exact, case_sensitive=case_sensitive)
+
+
+def compares_own_types(expr: Expr, schema: Schema, *, or_dates_as_text: bool = False) -> bool:
+    """Whether all literals of a filter have the types of their columns, as far as Spark minds.
+
+    If not, the session's settings say how Spark converts them.
+
+    Args:
+        expr: a filter that binds to the schema, whatever the case of names.
+        or_dates_as_text: whether dates may be compared with their text as well.
+    """
+
+    def is_own(kind: IcebergType, predicate: Predicate) -> bool:
+        # A bool is an int and a datetime a date to Python alone.
+        own = _OWN_TYPES.get(kind.type_id, ()) if is_scalar(kind) else ()
+        return all(
+            value is None
+            or type(value) in own
+            or (
+                or_dates_as_text
+                and kind == DATE
+                and isinstance(value, str)
+                and _DATE.fullmatch(value) is not None
+            )
+            for value in predicate.values
+        )
+
+    return _holds(expr, schema, is_own, case_sensitive=False)
+
+
+def _holds(
+    expr: Expr,
+    schema: Schema,
+    accepts: Callable[[IcebergType, Predicate], bool],
+    *,
+    case_sensitive: bool,
+) -> bool:
+    """Whether all predicates are accepted, with the types of what they compare."""
     match expr:
         case And() | Or():
             parts = conjuncts(expr) if isinstance(expr, And) else disjuncts(expr)
-            return all(compares_exactly(p, schema, case_sensitive=case_sensitive) for p in parts)
+            return all(_holds(p, schema, accepts, case_sensitive=case_sensitive) for p in parts)
         case Not():
-            return compares_exactly(expr.child, schema, case_sensitive=case_sensitive)
-        case Predicate():
-            field = resolve(expr.name, schema, case_sensitive=case_sensitive)
-            # Spark casts all values of a list to one type before it compares them.
-            kinds = {type(value) for value in expr.values if value is not None}
-            changes = any(
-                _rounds(field.field_type, value) or _moves(field.field_type, value, expr.time_zone)
-                for value in expr.values
-            )
-            return len(kinds) <= 1 and not changes
+            return _holds(expr.child, schema, accepts, case_sensitive=case_sensitive)
+        case Predicate(term=term):
+            kind = resolve(expr.name, schema, case_sensitive=case_sensitive).field_type
+            return accepts(kind if term is None else term_type(term, kind), expr)
         case _:
             return True
 
@@ -108,7 +173,7 @@ def _is_plain(field_type: IcebergType, text: str) -> bool:
             limit = 2 ** (_INTEGER_BITS[field_type] - 1)
             return _WHOLE.fullmatch(text) is not None and -limit <= int(text) < limit
         case _ if field_type == DATE:
-            return ONE_DATE.fullmatch(text) is not None
+            return _DATE.fullmatch(text) is not None
         case _ if field_type in _TIMESTAMPS:
             return _MOMENT.fullmatch(text) is not None
         case _:
