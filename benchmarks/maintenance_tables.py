@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
 import uuid
 from collections.abc import Hashable, Iterator
@@ -27,11 +28,14 @@ from icebergds.spec.manifest import DataFile, DataFileRef, FileContent, FileForm
 from icebergds.spec.schema import Schema
 from icebergds.spec.types import LONG, NestedField
 from icebergds.spec.updates.new_table import new_table_updates
-from icebergds.testing.contents import live_files
 from icebergds.write.deletes.position_deletes import FilePositions
 from icebergds.write.deletes.row_deletes import DeleteSettings, write_deletes
 from icebergds.write.files import TaskAttempt
 from icebergds.write.locations import FileNames, LocationProvider
+
+sys.path.append(str(Path(__file__).parents[1] / "spark_tests"))
+
+from built.contents import live_files
 
 DATA_FILES = 200
 _POSITION_DELETES = 20

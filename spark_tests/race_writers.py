@@ -7,6 +7,7 @@ from concurrent.futures import ProcessPoolExecutor
 from typing import TypeAlias
 
 import pyarrow as pa
+from built.api_tables import DAYS, TABLE, Properties, open_table, rows
 from processes import CONTEXT
 
 from icebergds.catalog.address import TableAddress
@@ -14,7 +15,6 @@ from icebergds.commit.append import FastAppend
 from icebergds.commit.snapshot_commit import commit_snapshot
 from icebergds.operations.write.append_overwrite import prepare_write
 from icebergds.operations.write.options import parse_write_options
-from icebergds.testing.api_tables import DAYS, TABLE, Properties, open_table, rows
 from icebergds.write.task import write_batches
 
 Writer: TypeAlias = Callable[[Properties, int, int], None]

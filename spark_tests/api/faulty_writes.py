@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import pyarrow as pa
+from built.api_tables import TABLE, Properties, create_table, ids_of, rows
+from built.commit_tables import IMPATIENT
 
 from icebergds.api.catalog import load_catalog
 from icebergds.api.table import Table
@@ -18,8 +20,6 @@ from icebergds.errors import NoSuchTableError
 from icebergds.operations.write.arrow_rows import write_rows
 from icebergds.operations.write.options import parse_write_options
 from icebergds.spec.updates.table_updates import TableUpdate
-from icebergds.testing.api_tables import TABLE, Properties, create_table, ids_of, rows
-from icebergds.testing.commit_tables import IMPATIENT
 from icebergds.testing.faults import Faults, FaultyFileIO, FaultyOperations
 
 CALLS = (

@@ -8,11 +8,11 @@ import time
 from multiprocessing.connection import Connection
 from multiprocessing.context import ForkServerProcess
 
+from built.api_tables import Properties
 from faulty_writes import CALLS, write
 from processes import CONTEXT
 from sqlalchemy import Engine, event
 
-from icebergds.testing.api_tables import Properties
 from icebergds.testing.faults import Fault, Faults, When
 
 

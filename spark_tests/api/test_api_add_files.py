@@ -14,6 +14,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from built.api_tables import DAYS, ids_of, new_table, rows
+from built.data_files import with_optional_keys
+from built.schemas import optional, required
 from effort import examples
 from hypothesis import given, strategies as st
 from strategies.foreign_files import FORMATS, folder_of, write_file
@@ -41,9 +44,6 @@ from icebergds.spec.types import (
     TIMESTAMP,
     MapType,
 )
-from icebergds.testing.api_tables import DAYS, ids_of, new_table, rows
-from icebergds.testing.data_files import with_optional_keys
-from icebergds.testing.schemas import optional, required
 
 EVENTS = Schema((optional(1, "id", LONG), optional(2, "country", STRING), optional(3, "day", DATE)))
 SOME_DAY = dt.date(2026, 1, 1)

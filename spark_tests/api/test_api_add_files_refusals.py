@@ -11,16 +11,16 @@ import pyarrow as pa
 import pyarrow.orc as orc
 import pyarrow.parquet as pq
 import pytest
+from built.api_tables import new_table
+from built.damage import change_footer
+from built.orc_files import mark_hybrid_calendar
+from built.schemas import optional
 
 from icebergds import Table, load_catalog
 from icebergds.errors import CorruptFileError, InvalidDataError
 from icebergds.formats.parquet.thrift import I64, Struct
 from icebergds.spec.schema import Schema
 from icebergds.spec.types import LONG, TIME, ListType, StructType
-from icebergds.testing.api_tables import new_table
-from icebergds.testing.damage import change_footer
-from icebergds.testing.orc_files import mark_hybrid_calendar
-from icebergds.testing.schemas import optional
 
 _OLD, _NEW = dt.datetime(1500, 1, 1), dt.datetime(1950, 1, 1)
 _OF_1850 = dt.datetime(1850, 1, 1)

@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from built.api_tables import DAYS, new_table, rows
+from built.contents import head
+from built.rows import arrow_table
 from effort import examples
 from hypothesis import given, strategies as st
 
 from icebergds import Table
 from icebergds.errors import InvalidOptionError
-from icebergds.testing.api_tables import DAYS, new_table, rows
-from icebergds.testing.contents import head
-from icebergds.testing.rows import arrow_table
 
 _Row = tuple[Any, ...]
 _ROWS = st.lists(

@@ -10,15 +10,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-
-from icebergds import Table, load_table
-from icebergds.catalog.address import TableAddress
-from icebergds.errors import CommitStateUnknownError, IcebergError
-from icebergds.io.fileio import FileIO
-from icebergds.operations.write.append_overwrite import commit_write
-from icebergds.operations.write.cleanup import is_committed
-from icebergds.spec.updates.table_updates import RemoveSnapshots
-from icebergds.testing.api_tables import (
+from built.api_tables import (
     DAYS,
     faulty,
     ids_of,
@@ -28,9 +20,17 @@ from icebergds.testing.api_tables import (
     write,
     written,
 )
-from icebergds.testing.contents import data_files, head
+from built.contents import data_files, head
+from built.rows import arrow_table
+
+from icebergds import Table, load_table
+from icebergds.catalog.address import TableAddress
+from icebergds.errors import CommitStateUnknownError, IcebergError
+from icebergds.io.fileio import FileIO
+from icebergds.operations.write.append_overwrite import commit_write
+from icebergds.operations.write.cleanup import is_committed
+from icebergds.spec.updates.table_updates import RemoveSnapshots
 from icebergds.testing.faults import Fault, Faults, When
-from icebergds.testing.rows import arrow_table
 
 # Beside other writers.
 

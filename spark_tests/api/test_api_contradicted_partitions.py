@@ -10,6 +10,9 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from built.api_tables import new_table
+from built.schemas import optional
+from built.tables import TableBuilder
 
 from icebergds import Table, load_table
 from icebergds.errors import ValidationError
@@ -31,9 +34,6 @@ from icebergds.spec.types import (
     IcebergType,
 )
 from icebergds.spec.values.binary import to_bytes
-from icebergds.testing.api_tables import new_table
-from icebergds.testing.schemas import optional
-from icebergds.testing.tables import TableBuilder
 
 BY_C = PartitionSpec(0, (PartitionField((2,), 1000, IdentityTransform(), "c"),))
 

@@ -12,11 +12,11 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from built.api_tables import TABLE, create_table, ids_of, new_table, rows, write
 
 from icebergds import Catalog, Table, delete_reachable_files, load_catalog, load_table
 from icebergds.errors import InvalidOptionError
 from icebergds.operations.write.options import parse_write_options
-from icebergds.testing.api_tables import TABLE, create_table, ids_of, new_table, rows, write
 
 _FAR_AHEAD_MS = 4_000_000_000_000
 _ALL = {"rewrite-all": "true"}

@@ -9,6 +9,15 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from built.api_tables import (
+    faulty,
+    ids_of,
+    prepare,
+    rows,
+    write,
+    written,
+)
+from built.contents import data_files, head, live_entries, metadata_files
 
 from icebergds import load_catalog, load_table
 from icebergds.catalog.address import TableAddress
@@ -30,15 +39,6 @@ from icebergds.operations.write.cleanup import is_committed
 from icebergds.spec.transforms import BucketTransform, IdentityTransform
 from icebergds.spec.types import INT, LONG, STRING, NestedField
 from icebergds.spec.updates.new_table import new_table_updates
-from icebergds.testing.api_tables import (
-    faulty,
-    ids_of,
-    prepare,
-    rows,
-    write,
-    written,
-)
-from icebergds.testing.contents import data_files, head, live_entries, metadata_files
 from icebergds.testing.faults import Fault, Faults, When
 
 

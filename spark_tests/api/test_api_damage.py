@@ -10,6 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from built.api_tables import ids_of
+from built.commit_tables import SCHEMA, CommitTable, create_table
+from built.damage import double_block, drop_block, into_small_blocks, swap_files
+from built.data_files import write_file
+from built.rows import arrow_table
+from built.tables import TableBuilder
 
 import icebergds
 from icebergds import Table
@@ -22,12 +28,6 @@ from icebergds.spec.manifest import DataFile, FileContent, FileFormat, ManifestF
 from icebergds.spec.partition import PartitionSpec
 from icebergds.spec.reserved import DELETE_FILE_PATH, DELETE_POS
 from icebergds.spec.schema import Schema
-from icebergds.testing.api_tables import ids_of
-from icebergds.testing.commit_tables import SCHEMA, CommitTable, create_table
-from icebergds.testing.damage import double_block, drop_block, into_small_blocks, swap_files
-from icebergds.testing.data_files import write_file
-from icebergds.testing.rows import arrow_table
-from icebergds.testing.tables import TableBuilder
 
 FORMATS = [FileFormat.PARQUET, FileFormat.AVRO, FileFormat.ORC]
 WARN = {"wrong-counts": "warn"}

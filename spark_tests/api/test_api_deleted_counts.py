@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from built.schemas import optional
+from built.tables import TableBuilder
 
 from icebergds import Schema, load_table
 from icebergds.api.row_level import delete_rows
 from icebergds.operations.write.options import WriteOptions
 from icebergds.spec.types import INT, LONG
-from icebergds.testing.schemas import optional
-from icebergds.testing.tables import TableBuilder
 
 
 def _builder(tmp_path: Path, version: int) -> TableBuilder:

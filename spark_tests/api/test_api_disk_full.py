@@ -9,8 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-
-from icebergds.testing.api_tables import ids_of, new_table, rows
+from built.api_tables import ids_of, new_table, rows
 
 _LIMIT = 400_000
 _PROGRAM = """
@@ -18,8 +17,8 @@ import json, random, sys
 import pyarrow as pa
 from icebergds.api.table import load_table
 from icebergds.errors import StorageError
-from icebergds.testing.api_tables import DAYS
-from icebergds.testing.rows import arrow_table
+from built.api_tables import DAYS
+from built.rows import arrow_table
 
 names = [random.Random(i).randbytes(500).hex() for i in range(2000)]
 rows = arrow_table(DAYS, [(i, 0, name) for i, name in enumerate(names)])

@@ -6,12 +6,12 @@ from itertools import count
 from pathlib import Path
 
 import pytest
+from built.contents import unused_files
 from effort import examples
 from hypothesis import HealthCheck, given, strategies as st
 from strategies.evolving_table import EvolvingTable
 
 from icebergds import load_table
-from icebergds.testing.contents import unused_files
 
 
 @pytest.mark.parametrize("version", [1, 2, 3])

@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from built.api_tables import DAYS, ids_of, new_table, rows
+from built.tables import TableBuilder
 
 import icebergds
 from icebergds import Table
@@ -19,8 +21,6 @@ from icebergds.errors import (
     InvalidOptionError,
 )
 from icebergds.spec.manifest import DataFile
-from icebergds.testing.api_tables import DAYS, ids_of, new_table, rows
-from icebergds.testing.tables import TableBuilder
 
 
 def test_a_loop_of_snapshots_is_refused_when_the_table_is_loaded(tmp_path: Path) -> None:

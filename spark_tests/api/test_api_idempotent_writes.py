@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from built.api_tables import ids_of, new_table, rows
+from built.contents import data_files
 
 from icebergds import Table, load_table
 from icebergds.catalog.address import TableAddress
@@ -21,8 +23,6 @@ from icebergds.spec.updates.table_updates import (
     SetSnapshotRef,
     TableUpdate,
 )
-from icebergds.testing.api_tables import ids_of, new_table, rows
-from icebergds.testing.contents import data_files
 
 CREATE_BRANCH = {"create-branch": "true"}
 

@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.orc as orc
+from built.orc_files import mark_hybrid_calendar
+from built.schemas import optional
+from built.tables import TableBuilder
 
 from icebergds import load_table
 from icebergds.spec.manifest import FileFormat
 from icebergds.spec.schema import Schema
 from icebergds.spec.types import DATE, INT
 from icebergds.spec.values.binary import to_bytes
-from icebergds.testing.orc_files import mark_hybrid_calendar
-from icebergds.testing.schemas import optional
-from icebergds.testing.tables import TableBuilder
 
 # 0001-01-01 of the Julian calendar, in days since 1970.
 JULIAN = -719_164

@@ -10,6 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from built.api_tables import new_table
 from effort import examples
 from hypothesis import HealthCheck, given, strategies as st
 from strategies.evolving_table import EvolvingTable
@@ -24,7 +25,6 @@ from icebergds.errors import (
 from icebergds.formats.arrow.types import schema_to_arrow
 from icebergds.operations.metadata_tables.kinds import MetadataTable
 from icebergds.spec.types import INT, LONG, TIMESTAMP, NestedField
-from icebergds.testing.api_tables import new_table
 
 _SCHEMA = Schema((NestedField(1, "id", LONG), NestedField(2, "part", INT)))
 Row = dict[str, Any]

@@ -16,6 +16,16 @@ from pathlib import Path
 from typing import TypeAlias
 
 import pyarrow as pa
+from built.api_tables import (
+    TABLE,
+    Properties,
+    catalog_in,
+    create_table,
+    days_of,
+    open_table,
+    rows,
+)
+from built.contents import unused_files
 from effort import examples
 from hypothesis import example, given, strategies as st
 from stepping import run_in_turns
@@ -25,16 +35,6 @@ from icebergds.catalog.address import TableAddress
 from icebergds.errors import ValidationError
 from icebergds.operations.write.arrow_rows import write_rows
 from icebergds.operations.write.options import parse_write_options
-from icebergds.testing.api_tables import (
-    TABLE,
-    Properties,
-    catalog_in,
-    create_table,
-    days_of,
-    open_table,
-    rows,
-)
-from icebergds.testing.contents import unused_files
 
 _Rows: TypeAlias = Mapping[tuple[int, int], int]
 """How often each row of `id` and `day` is there."""

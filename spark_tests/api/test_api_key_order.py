@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from built.api_tables import new_table, rows
 
 from icebergds import NestedField, Schema, load_catalog
 from icebergds.formats.arrow.types import schema_to_arrow
 from icebergds.spec.types import DOUBLE, LONG, STRING, IcebergType
-from icebergds.testing.api_tables import new_table, rows
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import random
 from pathlib import Path
 
 import pytest
+from built.api_tables import Properties, catalog_in, open_table, rows
 from effort import IS_NIGHTLY, rounds
 from faulty_writes import (
     CALLS,
@@ -23,7 +24,6 @@ from kill_writers import (
     seconds_of_a_write,
 )
 
-from icebergds.testing.api_tables import Properties, catalog_in, open_table, rows
 from icebergds.testing.faults import Faults, When
 
 _CATALOGS = ("filesystem", "sqlite")

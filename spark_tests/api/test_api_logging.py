@@ -8,11 +8,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-
-from icebergds.api.catalog import Catalog, load_catalog
-from icebergds.api.table import load_table
-from icebergds.errors import CommitConflictError, StorageError
-from icebergds.testing.api_tables import (
+from built.api_tables import (
     TABLE,
     catalog_in,
     create_table,
@@ -21,6 +17,10 @@ from icebergds.testing.api_tables import (
     rows,
     write,
 )
+
+from icebergds.api.catalog import Catalog, load_catalog
+from icebergds.api.table import load_table
+from icebergds.errors import CommitConflictError, StorageError
 from icebergds.testing.faults import Fault, Faults, When
 from icebergds.testing.faulty_system import DISK, faulty_system
 

@@ -11,6 +11,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from built.commit_tables import SCHEMA, CommitTable, create_table, open_table
+from built.damage import (
+    double_block,
+    drop_block,
+    into_small_blocks,
+    split_avro,
+    swap_files,
+)
+from built.data_files import write_file
+from built.rows import arrow_table
 from effort import rounds
 
 import icebergds
@@ -25,16 +35,6 @@ from icebergds.spec.manifest import DataFile, FileContent, FileFormat
 from icebergds.spec.partition import PartitionSpec
 from icebergds.spec.reserved import DELETE_FILE_PATH, DELETE_POS, POS
 from icebergds.spec.schema import Schema
-from icebergds.testing.commit_tables import SCHEMA, CommitTable, create_table, open_table
-from icebergds.testing.damage import (
-    double_block,
-    drop_block,
-    into_small_blocks,
-    split_avro,
-    swap_files,
-)
-from icebergds.testing.data_files import write_file
-from icebergds.testing.rows import arrow_table
 
 FORMATS = [FileFormat.PARQUET, FileFormat.AVRO, FileFormat.ORC]
 DELETES = Schema((DELETE_FILE_PATH, DELETE_POS))

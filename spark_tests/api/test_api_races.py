@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from built.api_tables import catalog_in, create_table, ids_of, open_table
+from built.contents import history, metadata_files, unused_files
 from effort import IS_NIGHTLY, scaled
 from postgres_server import PostgresServer
 from race_writers import (
@@ -17,9 +19,6 @@ from race_writers import (
     race,
     replace_day,
 )
-
-from icebergds.testing.api_tables import catalog_in, create_table, ids_of, open_table
-from icebergds.testing.contents import history, metadata_files, unused_files
 
 _WRITERS, _COMMITS = (8, 50) if IS_NIGHTLY else (4, 12)
 

@@ -11,14 +11,14 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from built.api_tables import ids_of, new_table, rows
+from built.commit_tables import BY_DAY, SCHEMA
+from built.tables import TableBuilder
 
 from icebergds import RewrittenTablePath, Table, load_table
 from icebergds.errors import InvalidOptionError, MissingFileError
 from icebergds.formats.puffin import read_puffin_footer
 from icebergds.spec.manifest import FileFormat
-from icebergds.testing.api_tables import ids_of, new_table, rows
-from icebergds.testing.commit_tables import BY_DAY, SCHEMA
-from icebergds.testing.tables import TableBuilder
 
 
 def listed(done: RewrittenTablePath) -> list[tuple[str, str]]:

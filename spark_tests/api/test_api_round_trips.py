@@ -11,6 +11,8 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from built.contents import live_entries
+from built.rows import arrow_table
 from effort import examples
 from hypothesis import HealthCheck, given, strategies as st
 from pyiceberg.table import StaticTable
@@ -61,8 +63,6 @@ from icebergds.spec.types import (
     MapType,
     StructType,
 )
-from icebergds.testing.contents import live_entries
-from icebergds.testing.rows import arrow_table
 
 _TRANSFORMS: tuple[Transform, ...] = (
     *(IdentityTransform(), BucketTransform(3), TruncateTransform(2), VoidTransform()),

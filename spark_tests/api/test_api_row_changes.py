@@ -9,6 +9,8 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from built.api_tables import ids_of, new_table, rows
+from built.contents import data_files, head
 
 from icebergds import Table
 from icebergds.catalog.address import TableAddress
@@ -34,8 +36,6 @@ from icebergds.operations.write.position_changes import (
     plan_position_change,
 )
 from icebergds.scan.plan.files import plan_files
-from icebergds.testing.api_tables import ids_of, new_table, rows
-from icebergds.testing.contents import data_files, head
 from icebergds.write.changes.deltas import DeltaFiles
 from icebergds.write.changes.target_rows import TARGET_COLUMN
 

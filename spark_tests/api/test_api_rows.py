@@ -13,13 +13,13 @@ import duckdb
 import pandas as pd
 import pyarrow as pa
 import pytest
+from built.api_tables import ids_of, new_table, rows
+from built.contents import data_files
 
 from icebergds import Table
 from icebergds.errors import InvalidDataError, InvalidOptionError, MissingFileError
 from icebergds.spec.schema import Schema
 from icebergds.spec.types import BINARY, LONG, STRING, ListType, NestedField, StructType
-from icebergds.testing.api_tables import ids_of, new_table, rows
-from icebergds.testing.contents import data_files
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from built.api_tables import create_table, days_of, ids_of, open_table, rows
 from pyiceberg.table import StaticTable
 from race_writers import PATIENT, append, id_of, race
 
@@ -16,7 +17,6 @@ from icebergds.api.table import Table
 from icebergds.errors import AlreadyExistsError, NoSuchTableError, UnsupportedFeatureError
 from icebergds.io import exclusive
 from icebergds.io.fileio import FileIO
-from icebergds.testing.api_tables import create_table, days_of, ids_of, open_table, rows
 
 if TYPE_CHECKING:
     from s3_server import S3Server

@@ -11,6 +11,8 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from built.api_tables import new_table, rows
+from built.contents import data_files
 
 import icebergds
 from icebergds import Table
@@ -18,8 +20,6 @@ from icebergds.display import WIDTH, size_text
 from icebergds.errors import InvalidFilterError, InvalidOptionError
 from icebergds.formats.data_file.file_schema import schema_from_arrow
 from icebergds.operations.write.row_counts import RowCounts
-from icebergds.testing.api_tables import new_table, rows
-from icebergds.testing.contents import data_files
 
 HOSTILE = "<script>\x1b[2J"
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from built.api_tables import ids_of, new_table, rows
 
 from icebergds import load_table
-from icebergds.testing.api_tables import ids_of, new_table, rows
 
 
 def test_metadata_cannot_be_changed_by_what_is_returned(tmp_path: Path) -> None:

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from built.api_tables import new_table, rows
 
 from icebergds import PartitionStatisticsFile, StatisticsFile, Table, load_table
 from icebergds.errors import CommitStateUnknownError, InvalidOptionError, NoSuchSnapshotError
-from icebergds.testing.api_tables import new_table, rows
 from icebergds.testing.faults import Fault, Faults, FaultyOperations, When
 
 

@@ -17,14 +17,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from effort import IS_NIGHTLY, given_seed
-from fsspec.implementations.memory import MemoryFileSystem
-
-from icebergds.api.catalog import Catalog, load_catalog
-from icebergds.api.table import Table
-from icebergds.errors import CommitConflictError, IcebergError, StorageError
-from icebergds.scan.read.delete_cache import DELETES
-from icebergds.testing.api_tables import (
+from built.api_tables import (
     DAYS,
     TABLE,
     Properties,
@@ -32,6 +25,13 @@ from icebergds.testing.api_tables import (
     create_table,
     rows,
 )
+from effort import IS_NIGHTLY, given_seed
+from fsspec.implementations.memory import MemoryFileSystem
+
+from icebergds.api.catalog import Catalog, load_catalog
+from icebergds.api.table import Table
+from icebergds.errors import CommitConflictError, IcebergError, StorageError
+from icebergds.scan.read.delete_cache import DELETES
 from icebergds.testing.faults import Fault, Faults, When
 from icebergds.testing.faulty_system import DISK, faulty_client, faulty_system
 

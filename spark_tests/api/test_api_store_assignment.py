@@ -10,10 +10,10 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from built.contents import data_files
 
 from icebergds import Table, load_catalog
 from icebergds.errors import InvalidDataError
-from icebergds.testing.contents import data_files
 
 COLUMNS = pa.schema([("id", pa.int32()), ("price", pa.decimal128(4, 2)), ("day", pa.date32())])
 MOMENT = datetime(2026, 1, 1, 23, tzinfo=UTC)

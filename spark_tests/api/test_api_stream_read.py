@@ -12,6 +12,8 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from built.api_tables import DAYS, ids_of, new_table, rows
+from built.damage import drop_block
 from effort import examples
 from hypothesis import given, strategies as st
 
@@ -41,8 +43,6 @@ from icebergds.spec.updates.table_updates import (
     SetSnapshotRef,
     TableUpdate,
 )
-from icebergds.testing.api_tables import DAYS, ids_of, new_table, rows
-from icebergds.testing.damage import drop_block
 
 
 class Stream:

@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from built.tables import TableBuilder
 
 from icebergds import load_table
 from icebergds.errors import (
@@ -20,7 +21,6 @@ from icebergds.errors import (
 from icebergds.spec.schema import Schema
 from icebergds.spec.snapshot import RefType
 from icebergds.spec.types import INT, LONG, STRING, TIMESTAMPTZ, UUID, NestedField, StructType
-from icebergds.testing.tables import TableBuilder
 
 _POINT = StructType((NestedField(11, "x", INT), NestedField(12, "y", INT)))
 _SCHEMA = Schema(

@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from built.api_tables import ids_of
 from pyiceberg import types as pyiceberg
 from pyiceberg.schema import Schema as PyIcebergSchema
 
@@ -28,7 +29,6 @@ from icebergds import (
     load_catalog,
 )
 from icebergds.errors import InvalidOptionError
-from icebergds.testing.api_tables import ids_of
 
 
 @pytest.fixture

@@ -11,6 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from built.contents import unused_files
 
 from icebergds import Catalog, Table, Transaction, load_catalog
 from icebergds.errors import (
@@ -18,7 +19,6 @@ from icebergds.errors import (
     InvalidOptionError,
     ValidationError,
 )
-from icebergds.testing.contents import unused_files
 
 
 @pytest.fixture(params=["filesystem", "sql"])

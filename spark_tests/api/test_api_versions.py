@@ -10,15 +10,15 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from built.api_tables import DAYS, ids_of, new_table, rows
+from built.contents import head, live_entries, metadata_files
+from built.rows import arrow_table
 from oracles.duckdb_reader import DuckDBReader
 from pyiceberg.table import StaticTable
 
 from icebergds import Table, load_catalog
 from icebergds.spec.types import INT, LONG, STRING
 from icebergds.spec.updates.table_updates import UpgradeFormatVersion
-from icebergds.testing.api_tables import DAYS, ids_of, new_table, rows
-from icebergds.testing.contents import head, live_entries, metadata_files
-from icebergds.testing.rows import arrow_table
 
 
 @pytest.fixture(scope="module")

@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from built.api_tables import Properties, catalog_in, ids_of, open_table, rows
+from built.contents import unused_files
 from effort import some
 from faulty_writes import (
     CALLS,
@@ -22,8 +24,6 @@ from faulty_writes import (
 )
 
 from icebergds.errors import AlreadyExistsError, CommitStateUnknownError
-from icebergds.testing.api_tables import Properties, catalog_in, ids_of, open_table, rows
-from icebergds.testing.contents import unused_files
 from icebergds.testing.faults import Crash, Fault, Faults, When
 
 _CASES = [

@@ -10,6 +10,17 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from built.api_tables import (
+    DAYS,
+    ids_of,
+    new_table,
+    prepare,
+    rows,
+    write,
+    written,
+)
+from built.contents import data_files, head, live_entries
+from built.rows import arrow_table
 
 from icebergds import RowCounts, load_table
 from icebergds.errors import (
@@ -24,17 +35,6 @@ from icebergds.operations.write.append_overwrite import (
     commit_write,
 )
 from icebergds.spec.types import INT, TIMESTAMPTZ, NestedField
-from icebergds.testing.api_tables import (
-    DAYS,
-    ids_of,
-    new_table,
-    prepare,
-    rows,
-    write,
-    written,
-)
-from icebergds.testing.contents import data_files, head, live_entries
-from icebergds.testing.rows import arrow_table
 
 # Appends and overwrites.
 

@@ -9,6 +9,14 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from built.api_tables import (
+    DAYS,
+    ids_of,
+    new_table,
+    rows,
+)
+from built.contents import data_files, head, live_entries
+from built.rows import arrow_table
 
 from icebergds import load_catalog
 from icebergds.catalog.address import TableAddress
@@ -19,14 +27,6 @@ from icebergds.errors import (
 from icebergds.spec.manifest import FileFormat
 from icebergds.spec.types import DOUBLE, LONG, STRING
 from icebergds.spec.updates.table_updates import SetProperties
-from icebergds.testing.api_tables import (
-    DAYS,
-    ids_of,
-    new_table,
-    rows,
-)
-from icebergds.testing.contents import data_files, head, live_entries
-from icebergds.testing.rows import arrow_table
 
 # How files are written.
 

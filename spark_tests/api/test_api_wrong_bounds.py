@@ -11,13 +11,13 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from built.schemas import optional
+from built.tables import TableBuilder
 
 from icebergds import load_table
 from icebergds.formats import wrong_counts
 from icebergds.spec.schema import Schema
 from icebergds.spec.types import LONG, TIMESTAMP
-from icebergds.testing.schemas import optional
-from icebergds.testing.tables import TableBuilder
 
 SCHEMA = Schema((optional(1, "id", LONG), optional(2, "ts", TIMESTAMP)))
 MAPPING = '[{"field-id": 1, "names": ["id"]}, {"field-id": 2, "names": ["ts"]}]'

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from built.schemas import optional
+
 from icebergds.catalog.base import Catalog, Identifier
 from icebergds.commit.operations import TableState
 from icebergds.spec.schema import Schema
 from icebergds.spec.types import LONG
 from icebergds.spec.updates.table_updates import SetProperties
 from icebergds.testing import catalog_steps
-from icebergds.testing.schemas import optional
 
 TABLE: Identifier = ("db", "t")
 SCHEMA = Schema((optional(1, "id", LONG),))

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from breaking_proxy import BreakingProxy, Cut
+from built.schemas import optional
 from hive_server import HiveServer
 
 from icebergds.catalog.base import Identifier
@@ -26,7 +27,6 @@ from icebergds.spec.schema import Schema
 from icebergds.spec.types import LONG
 from icebergds.spec.updates.table_updates import SetProperties
 from icebergds.testing import catalog_steps
-from icebergds.testing.schemas import optional
 
 TABLE: Identifier = ("db", "t")
 SCHEMA = Schema((optional(1, "id", LONG),))

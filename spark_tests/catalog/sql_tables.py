@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from built.schemas import optional
 from sqlalchemy import create_engine, text
 from sqlalchemy.pool import NullPool
 
@@ -17,7 +18,6 @@ from icebergds.spec.schema import Schema
 from icebergds.spec.types import LONG
 from icebergds.spec.updates.table_updates import SetProperties
 from icebergds.testing import catalog_steps
-from icebergds.testing.schemas import optional
 
 TABLE: Identifier = ("db", "t")
 _SCHEMA = Schema((optional(1, "id", LONG),))

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from built.tables import TableBuilder
 
 from icebergds.api.table import load_table
 from icebergds.catalog.filesystem.catalog import FileSystemCatalog
@@ -21,7 +22,6 @@ from icebergds.io.fileio import FileIO
 from icebergds.spec.json.metadata import serialise_metadata
 from icebergds.spec.schema import Schema
 from icebergds.spec.types import LONG, NestedField
-from icebergds.testing.tables import TableBuilder
 
 _SCHEMA = Schema((NestedField(1, "id", LONG),))
 _UUID = "8f1b3c2a-0d4e-4f5a-9b6c-7d8e9fa0b1c2"

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from aws_tables import TABLE, create_table, set_property
+from built.schemas import optional
 from moto_server import MotoServer
 
 from icebergds.catalog.base import Catalog
@@ -46,7 +47,6 @@ from icebergds.spec.updates.table_updates import (
     SetCurrentSchema,
 )
 from icebergds.testing import catalog_steps
-from icebergds.testing.schemas import optional
 
 
 @pytest.fixture

@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from built.schemas import optional
 from hive_server import HiveServer
 from hive_tables import (
     SCHEMA,
@@ -84,7 +85,6 @@ from icebergds.spec.updates.table_updates import (
     TableUpdate,
 )
 from icebergds.testing.catalog_steps import new_snapshot
-from icebergds.testing.schemas import optional
 
 
 @pytest.fixture

@@ -14,6 +14,7 @@ import hive_server
 import kerberos_server
 import pytest
 from breaking_proxy import BreakingProxy, Cut, breaking_proxy
+from built.api_tables import create_table as create_days, ids_of, open_table, rows
 from effort import IS_NIGHTLY
 from hive_server import CONDITIONAL, HiveServer
 from hive_tables import (
@@ -33,7 +34,6 @@ from icebergds.catalog.hive.calls import ALTER_TABLE, GET_ALL_DATABASES
 from icebergds.catalog.hive.catalog import HiveCatalog
 from icebergds.errors import CommitConflictError, CommitStateUnknownError, StorageError
 from icebergds.spec.updates.table_updates import SetProperties
-from icebergds.testing.api_tables import create_table as create_days, ids_of, open_table, rows
 
 pytestmark = pytest.mark.skipif(
     not IS_NIGHTLY, reason="metastores with Kerberos take a while: nightly only"

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
+from built.schemas import optional
 from effort import some
 from rest_proxy import Fault, RestProxy, Seen
 from rest_server import RestServer
@@ -34,7 +35,6 @@ from icebergds.spec.values.dates import now_ms
 from icebergds.spec.views.new_version import new_version_updates, new_view_updates
 from icebergds.spec.views.updates import ViewUpdate
 from icebergds.testing.catalog_steps import new_table
-from icebergds.testing.schemas import optional
 
 _MOST_REQUESTS = 12
 

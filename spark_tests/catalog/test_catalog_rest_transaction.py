@@ -7,6 +7,7 @@ import urllib.request
 
 import pyarrow as pa
 import pytest
+from built.contents import unused_files
 from rest_proxy import Fault, RestProxy, Seen
 from rest_server import RestServer
 
@@ -17,7 +18,6 @@ from icebergds.errors import (
     StorageError,
     UnsupportedFeatureError,
 )
-from icebergds.testing.contents import unused_files
 
 _IMPATIENT = {
     "commit.retry.num-retries": "2",

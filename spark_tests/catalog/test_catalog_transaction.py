@@ -11,6 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from built.contents import unused_files
 from rest_server import RestServer
 
 from icebergds import Catalog, Table, load_catalog
@@ -22,7 +23,6 @@ from icebergds.errors import (
     UnsupportedFeatureError,
     ValidationError,
 )
-from icebergds.testing.contents import unused_files
 
 _PATIENT = {"commit.retry.num-retries": "1000", "commit.retry.min-wait-ms": "1"}
 

@@ -7,11 +7,10 @@ from typing import Any
 
 import hive_tables
 import pytest
+from built.api_tables import catalog_in, create_table, ids_of, open_table, rows
+from built.contents import unused_files
 from effort import IS_NIGHTLY, scaled
 from race_writers import PATIENT, id_of, race, shape, transact
-
-from icebergds.testing.api_tables import catalog_in, create_table, ids_of, open_table, rows
-from icebergds.testing.contents import unused_files
 
 _OF_EACH_KIND = 4 if IS_NIGHTLY else 2
 _NEAR = ["filesystem", "sqlite", "postgresql"]

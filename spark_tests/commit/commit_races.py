@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from built.commit_tables import BY_DAY, SCHEMA, CommitTable, open_table
+from built.tables import TableBuilder
+
 from icebergds.spec.manifest import DataFile
-from icebergds.testing.commit_tables import BY_DAY, SCHEMA, CommitTable, open_table
-from icebergds.testing.tables import TableBuilder
 
 
 class Race:

@@ -8,6 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from built.commit_tables import BY_DAY, SCHEMA, CommitTable, create_table, open_table
+from built.tables import TableBuilder
 
 from icebergds.commit.append import Append, FastAppend
 from icebergds.commit.delete import Delete
@@ -19,8 +21,6 @@ from icebergds.spec.snapshot import RefType, SnapshotRef
 from icebergds.spec.types import INT
 from icebergds.spec.updates.table_updates import SetSnapshotRef, UpgradeFormatVersion
 from icebergds.spec.values.binary import to_bytes
-from icebergds.testing.commit_tables import BY_DAY, SCHEMA, CommitTable, create_table, open_table
-from icebergds.testing.tables import TableBuilder
 
 
 @pytest.fixture(params=[1, 2, 3])

@@ -9,13 +9,13 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
+from built.commit_tables import CommitTable, create_table
 
 from icebergds.commit.append import Append
 from icebergds.commit.compact_files import AppliedDeletes, CompactFiles
 from icebergds.commit.file_selection import FilesGoneError
 from icebergds.formats.manifests import packed_entries
 from icebergds.formats.manifests.packed_entries import Int64s, PackedEntries
-from icebergds.testing.commit_tables import CommitTable, create_table
 
 
 def test_no_other_file_is_removed_if_all_paths_have_the_same_hash(

@@ -6,11 +6,11 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from built.commit_tables import create_table, open_table
 from processes import CONTEXT
 
 from icebergds.commit.append import Append, FastAppend
 from icebergds.commit.replace_partitions import ReplacePartitions
-from icebergds.testing.commit_tables import create_table, open_table
 
 
 def _write(location: Path, writer: int, commits: int, kind: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from built.commit_tables import create_table
 
 from icebergds.commit.append import Append
 from icebergds.commit.compact_files import AppliedDeletes, CompactFiles
@@ -15,7 +16,6 @@ from icebergds.commit.rewrite_manifests import RewriteManifests
 from icebergds.commit.snapshot_commit import Action
 from icebergds.errors import ValidationError
 from icebergds.formats.manifests.packed_entries import PackedEntries
-from icebergds.testing.commit_tables import create_table
 
 
 def _actions(head: int) -> list[Action]:

@@ -8,6 +8,7 @@ from itertools import product
 from pathlib import Path
 
 import pytest
+from built.commit_tables import CommitTable, create_table
 from effort import some
 from interleaving import InterleavedOperations
 
@@ -21,7 +22,6 @@ from icebergds.commit.snapshot_commit import Action, commit_snapshot
 from icebergds.errors import CommitConflictError, CommitStateUnknownError, ValidationError
 from icebergds.expr.sql import parse_filter
 from icebergds.io.fileio import FileIO
-from icebergds.testing.commit_tables import CommitTable, create_table
 from icebergds.testing.faults import Crash, Fault, Faults, FaultyFileIO, FaultyOperations, When
 
 _Make = Callable[[CommitTable], Action]

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
+from built.commit_tables import CommitTable, create_table
 from effort import examples
 from hypothesis import given, strategies as st
 
@@ -34,7 +35,6 @@ from icebergds.spec.updates.table_updates import (
     SetDefaultSpec,
     UpgradeFormatVersion,
 )
-from icebergds.testing.commit_tables import CommitTable, create_table
 
 _T = TypeVar("_T")
 _DAYS = (None, 1, 2, 3)

@@ -7,6 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from built.commit_tables import BY_DAY, SCHEMA, CommitTable, create_table, open_table
+from built.files import write_parquet_file
+from built.tables import TableBuilder
 
 from icebergds.commit.append import Append, FastAppend
 from icebergds.commit.base import commit_base
@@ -28,9 +31,6 @@ from icebergds.spec.partition import PartitionField, PartitionSpec
 from icebergds.spec.schema import Schema
 from icebergds.spec.transforms import IdentityTransform
 from icebergds.spec.types import DOUBLE, LONG, NestedField
-from icebergds.testing.commit_tables import BY_DAY, SCHEMA, CommitTable, create_table, open_table
-from icebergds.testing.files import write_parquet_file
-from icebergds.testing.tables import TableBuilder
 
 
 @pytest.fixture(params=[1, 2, 3])

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from built.commit_tables import CommitTable, create_table
 from hypothesis import given, strategies as st
 from interleaving import InterleavedOperations
 
@@ -42,7 +43,6 @@ from icebergds.spec.updates.table_updates import (
     UpgradeFormatVersion,
 )
 from icebergds.spec.values.binary import from_bytes
-from icebergds.testing.commit_tables import CommitTable, create_table
 
 
 @pytest.fixture

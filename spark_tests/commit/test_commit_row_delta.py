@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from built.commit_tables import CommitTable
 from commit_races import Race
 
 from icebergds.commit.append import Append
@@ -25,7 +26,6 @@ from icebergds.spec.updates.table_updates import (
     SetDefaultSpec,
     UpgradeFormatVersion,
 )
-from icebergds.testing.commit_tables import CommitTable
 
 _SNAPSHOT, _SERIALIZABLE = IsolationLevel.SNAPSHOT, IsolationLevel.SERIALIZABLE
 

@@ -6,6 +6,8 @@ from decimal import Decimal
 
 import pyarrow as pa
 import pytest
+from built.data_files import with_id
+from built.schemas import optional, required
 
 from icebergds.formats.arrow.types import (
     default_value,
@@ -41,8 +43,6 @@ from icebergds.spec.types import (
     MapType,
     StructType,
 )
-from icebergds.testing.data_files import with_id
-from icebergds.testing.schemas import optional, required
 
 NESTED = StructType(
     (

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from built.schemas import optional
 
 from icebergds.errors import CorruptFileError, InvalidOptionError
 from icebergds.formats.avro.container import AvroContainer, parse_container
@@ -20,7 +21,6 @@ from icebergds.io.fileio import FileIO
 from icebergds.spec.manifest import FileFormat
 from icebergds.spec.schema import Schema
 from icebergds.spec.types import STRING
-from icebergds.testing.schemas import optional
 
 CODECS = ["deflate", "zstandard", "bzip2", "xz", "snappy"]
 _MIB = 1024 * 1024

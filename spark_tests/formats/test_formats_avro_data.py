@@ -16,6 +16,8 @@ import fastavro
 import fsspec
 import pyarrow as pa
 import pytest
+from built.data_files import open_file, read_batches, read_rows as read_any, rows_of
+from built.schemas import optional, required
 from corpus import corpus_dir
 from effort import examples
 from hypothesis import given, strategies as st
@@ -58,8 +60,6 @@ from icebergds.spec.types import (
     MapType,
     StructType,
 )
-from icebergds.testing.data_files import open_file, read_batches, read_rows as read_any, rows_of
-from icebergds.testing.schemas import optional, required
 
 
 def field(name: str, avro_type: Any, field_id: int | None = None) -> dict[str, Any]:

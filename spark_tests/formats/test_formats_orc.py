@@ -14,6 +14,8 @@ import fsspec
 import pyarrow as pa
 import pyarrow.orc as orc
 import pytest
+from built.data_files import open_file, read_batches, read_rows as read_any, rows_of
+from built.schemas import optional, required
 from corpus import corpus_dir
 from effort import examples
 from hypothesis import given, strategies as st
@@ -51,8 +53,6 @@ from icebergds.spec.types import (
     MapType,
     StructType,
 )
-from icebergds.testing.data_files import open_file, read_batches, read_rows as read_any, rows_of
-from icebergds.testing.schemas import optional, required
 
 
 def attributed(name: str, stored: pa.DataType, field_id: int, **attributes: str) -> pa.Field:

@@ -13,6 +13,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.orc as orc
 import pytest
+from built.data_files import read_batches, read_rows as read_any
+from built.orc_files import mark_hybrid_calendar
+from built.schemas import optional
 
 from icebergds.errors import CorruptFileError, InvalidDataError, UnsupportedFeatureError
 from icebergds.formats.orc import reader as orc_reader
@@ -28,9 +31,6 @@ from icebergds.spec.types import (
     MapType,
     StructType,
 )
-from icebergds.testing.data_files import read_batches, read_rows as read_any
-from icebergds.testing.orc_files import mark_hybrid_calendar
-from icebergds.testing.schemas import optional
 
 US = pa.timestamp("us")
 EPOCH = dt.datetime(1970, 1, 1)

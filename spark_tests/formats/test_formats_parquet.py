@@ -12,6 +12,15 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from built.data_files import (
+    open_file,
+    read_batches,
+    read_rows,
+    with_id,
+    with_optional_keys,
+    write_parquet,
+)
+from built.schemas import optional, required
 from corpus import corpus_dir
 from pyarrow.parquet.encryption import (
     CryptoFactory,
@@ -59,15 +68,6 @@ from icebergds.spec.types import (
     MapType,
     StructType,
 )
-from icebergds.testing.data_files import (
-    open_file,
-    read_batches,
-    read_rows,
-    with_id,
-    with_optional_keys,
-    write_parquet,
-)
-from icebergds.testing.schemas import optional, required
 
 A_B = [with_id("a", pa.int32(), 1), with_id("b", pa.string(), 2)]
 A_B_STRUCT = pa.struct([with_id("a", pa.int32(), 5), with_id("b", pa.string(), 6)])

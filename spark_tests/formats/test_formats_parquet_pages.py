@@ -12,6 +12,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from built.data_files import read_batches, rows_of, with_id, write_parquet
+from built.schemas import optional
 from effort import examples
 from hypothesis import given, strategies as st
 
@@ -33,8 +35,6 @@ from icebergds.spec.types import (
     ListType,
     StructType,
 )
-from icebergds.testing.data_files import read_batches, rows_of, with_id, write_parquet
-from icebergds.testing.schemas import optional
 
 NUMBERS = Schema((optional(1, "n", LONG),))
 PAGED = {"write_page_index": True, "max_rows_per_page": 10, "write_batch_size": 5}

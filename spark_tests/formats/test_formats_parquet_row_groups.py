@@ -12,6 +12,16 @@ import fsspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from built.damage import change_footer
+from built.data_files import (
+    open_file,
+    read_batches,
+    read_rows,
+    rows_of,
+    with_id,
+    write_parquet,
+)
+from built.schemas import optional
 from effort import examples
 from hypothesis import given, strategies as st
 
@@ -38,16 +48,6 @@ from icebergds.spec.types import (
     ListType,
     StructType,
 )
-from icebergds.testing.damage import change_footer
-from icebergds.testing.data_files import (
-    open_file,
-    read_batches,
-    read_rows,
-    rows_of,
-    with_id,
-    write_parquet,
-)
-from icebergds.testing.schemas import optional
 
 NUMBERS = Schema((optional(1, "n", LONG),))
 

@@ -7,6 +7,8 @@ from decimal import Decimal
 
 import pyarrow as pa
 import pytest
+from built.data_files import with_id
+from built.schemas import optional, required
 
 from icebergds.errors import CorruptFileError, InvalidDataError
 from icebergds.formats.arrow.types import schema_to_arrow
@@ -35,8 +37,6 @@ from icebergds.spec.types import (
     MapType,
     StructType,
 )
-from icebergds.testing.data_files import with_id
-from icebergds.testing.schemas import optional, required
 
 POINT = pa.struct([with_id("x", pa.int32(), 11), with_id("y", pa.string(), 12)])
 

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.orc as orc
 import pyarrow.parquet as pq
 import pytest
+from built.data_files import read_batches
 from effort import examples
 from hypothesis import given, strategies as st
 
@@ -32,7 +33,6 @@ from icebergds.spec.types import (
     NestedField,
     StructType,
 )
-from icebergds.testing.data_files import read_batches
 
 SMALL = DecimalType(4, 1)
 SCALARS: dict[IcebergType, st.SearchStrategy[Any]] = {

@@ -10,6 +10,8 @@ import pyarrow as pa
 import pyarrow.orc as orc
 import pyarrow.parquet as pq
 import pytest
+from built.data_files import read_batches, read_rows, with_id
+from built.schemas import optional
 from corpus import corpus_dir
 from effort import examples
 from hypothesis import given, strategies as st
@@ -34,8 +36,6 @@ from icebergds.formats.parquet import page_pruning
 from icebergds.spec.manifest import FileFormat
 from icebergds.spec.schema import Schema
 from icebergds.spec.types import INT, STRING, VARIANT, ListType, MapType, StructType
-from icebergds.testing.data_files import read_batches, read_rows, with_id
-from icebergds.testing.schemas import optional
 
 SCHEMA = Schema((optional(1, "v", VARIANT),))
 NULL: Variant = ("null", None)

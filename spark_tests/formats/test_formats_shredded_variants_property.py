@@ -8,6 +8,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from built.data_files import read_rows, with_id
+from built.schemas import optional
 from effort import examples
 from hypothesis import given, strategies as st
 from variant_reference import (
@@ -22,8 +24,6 @@ from variant_reference import (
 
 from icebergds.spec.schema import Schema
 from icebergds.spec.types import VARIANT
-from icebergds.testing.data_files import read_rows, with_id
-from icebergds.testing.schemas import optional
 
 SCHEMA = Schema((optional(1, "v", VARIANT),))
 

@@ -6,6 +6,9 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from built.data_files import read_rows, write_file
+from built.rows import record_batch
+from built.schemas import optional, required
 
 from icebergds.formats.data_file.write_properties import WriteProperties
 from icebergds.formats.data_writer import open_data_writer
@@ -15,9 +18,6 @@ from icebergds.spec.manifest import FileFormat
 from icebergds.spec.schema import Schema
 from icebergds.spec.sort import SortOrder
 from icebergds.spec.types import INT, LONG, STRING, VARIANT, StructType
-from icebergds.testing.data_files import read_rows, write_file
-from icebergds.testing.rows import record_batch
-from icebergds.testing.schemas import optional, required
 
 SCHEMA = Schema((required(1, "id", LONG), optional(2, "v", VARIANT), optional(3, "s", STRING)))
 

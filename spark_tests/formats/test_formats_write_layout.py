@@ -6,6 +6,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from built.data_files import read_rows, write_file
+from built.rows import record_batch
+from built.schemas import optional, required
 
 from icebergds.formats.arrow.types import schema_to_arrow
 from icebergds.formats.data_file.row_buffer import RowBuffer
@@ -18,9 +21,6 @@ from icebergds.spec.manifest import FileFormat
 from icebergds.spec.schema import Schema
 from icebergds.spec.sort import SortOrder
 from icebergds.spec.types import BOOLEAN, LONG, STRING
-from icebergds.testing.data_files import read_rows, write_file
-from icebergds.testing.rows import record_batch
-from icebergds.testing.schemas import optional, required
 
 LONGS = Schema((required(1, "id", LONG), optional(2, "name", STRING)))
 ROW_GROUP_SIZE = "write.parquet.row-group-size-bytes"

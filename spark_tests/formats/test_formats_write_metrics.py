@@ -9,6 +9,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from built.data_files import read_rows, write_file
+from built.rows import record_batch
+from built.schemas import optional, required
 from effort import examples
 from hypothesis import HealthCheck, example, given, strategies as st
 from strategies.every_type import EVERY_TYPE, SCALARS, rows_of_schema, rows_that_fit
@@ -34,9 +37,6 @@ from icebergds.spec.types import (
     StructType,
 )
 from icebergds.spec.values.binary import from_bytes, to_bytes
-from icebergds.testing.data_files import read_rows, write_file
-from icebergds.testing.rows import record_batch
-from icebergds.testing.schemas import optional, required
 
 FORMATS = [FileFormat.PARQUET, FileFormat.ORC, FileFormat.AVRO]
 MODES = ["none", "counts", "truncate(1)", "truncate(16)", "full"]

@@ -7,6 +7,9 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from built.data_files import read_rows, write_file
+from built.rows import record_batch
+from built.schemas import optional, required
 from effort import examples
 from hypothesis import HealthCheck, given, strategies as st
 from strategies.every_type import values_of
@@ -24,9 +27,6 @@ from icebergds.spec.types import (
     NestedField,
     StructType,
 )
-from icebergds.testing.data_files import read_rows, write_file
-from icebergds.testing.rows import record_batch
-from icebergds.testing.schemas import optional, required
 
 FORMATS = [FileFormat.PARQUET, FileFormat.ORC, FileFormat.AVRO]
 

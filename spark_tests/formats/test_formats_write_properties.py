@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 
 import pytest
+from built.schemas import optional, required
 
 from icebergds.errors import InvalidOptionError
 from icebergds.formats.data_file.metrics_modes import COUNTS, FULL, NONE, truncate
@@ -20,7 +21,6 @@ from icebergds.spec.schema import Schema
 from icebergds.spec.sort import NullOrder, SortDirection, SortField, SortOrder
 from icebergds.spec.transforms import BucketTransform, IdentityTransform, Transform
 from icebergds.spec.types import INT, LONG, STRING, ListType, StructType
-from icebergds.testing.schemas import optional, required
 
 SCHEMA = Schema(
     (

@@ -12,6 +12,9 @@ import pyarrow as pa
 import pyarrow.orc as orc
 import pyarrow.parquet as pq
 import pytest
+from built.data_files import open_file, read_batches, read_rows, write_file
+from built.rows import record_batch
+from built.schemas import optional, required
 from effort import examples
 from hypothesis import HealthCheck, given
 from pyiceberg.io.pyarrow import pyarrow_to_schema
@@ -46,9 +49,6 @@ from icebergds.spec.types import (
     StructType,
     walk,
 )
-from icebergds.testing.data_files import open_file, read_batches, read_rows, write_file
-from icebergds.testing.rows import record_batch
-from icebergds.testing.schemas import optional, required
 
 FORMATS = [FileFormat.PARQUET, FileFormat.ORC, FileFormat.AVRO]
 A_B = Schema((required(1, "a", LONG), optional(2, "b", STRING)))

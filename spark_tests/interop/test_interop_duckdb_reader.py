@@ -8,9 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from built.api_tables import new_table, rows
 from oracles.duckdb_reader import DuckDBError, DuckDBReader
-
-from icebergds.testing.api_tables import new_table, rows
 
 pytestmark = pytest.mark.interop
 

@@ -14,15 +14,15 @@ import pyarrow.orc as orc
 import pyarrow.parquet as pq
 import pytest
 import written_tables  # noqa: F401  (registers the tables)
+from built.api_tables import new_table
+from built.schemas import optional
+from built.tables import TableBuilder
 from effort import IS_NIGHTLY
 from java_process import JavaProcess, java_agrees
 from our_tables import OUR_TABLES, Writer
 
 from icebergds import Schema, load_table
 from icebergds.spec.types import DATE, DOUBLE, LONG, STRING, DecimalType
-from icebergds.testing.api_tables import new_table
-from icebergds.testing.schemas import optional
-from icebergds.testing.tables import TableBuilder
 
 pytestmark = pytest.mark.interop
 

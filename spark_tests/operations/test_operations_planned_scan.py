@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from built.tables import TableBuilder
 
 from icebergds import Table, load_table
 from icebergds.io.fileio import FileIO
@@ -25,7 +26,6 @@ from icebergds.spec.partition import PartitionField, PartitionSpec
 from icebergds.spec.schema import Schema
 from icebergds.spec.transforms import IdentityTransform
 from icebergds.spec.types import LONG, STRING, NestedField
-from icebergds.testing.tables import TableBuilder
 
 SCHEMA = Schema((NestedField(1, "id", LONG), NestedField(2, "part", STRING)))
 SPEC = PartitionSpec(0, (PartitionField((2,), 1000, IdentityTransform(), "part"),))

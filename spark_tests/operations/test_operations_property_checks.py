@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from built.metadata import new_table
 
 from icebergds.errors import InvalidMetadataError, InvalidOptionError
 from icebergds.operations.write.property_checks import check_properties
-from icebergds.testing.metadata import new_table
 
 _NUMBERS = (
     "icebergds.txn-max-age-ms",

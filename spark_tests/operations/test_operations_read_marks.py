@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import pytest
+from built.metadata import branch, changed, table_with
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from icebergds.operations.write.read_marks import ReadMark, oldest_read
 from icebergds.spark.read_mark import marked_schema, read_marks
 from icebergds.spec.metadata import TableMetadata
 from icebergds.spec.updates.table_updates import SetSnapshotRef
-from icebergds.testing.metadata import branch, changed, table_with
 
 TABLE = table_with(1, 2, 3)
 COLUMNS = StructType(

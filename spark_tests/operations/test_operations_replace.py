@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from built.commit_tables import SCHEMA, CommitTable, create_table, data_file
 
 from icebergds.catalog.address import TableAddress
 from icebergds.catalog.loaded_table import LoadedTable, load_for_write
@@ -19,7 +20,6 @@ from icebergds.operations.write.replace import plan_replacement
 from icebergds.spec.schema import Schema
 from icebergds.spec.types import LONG, NestedField
 from icebergds.spec.updates.table_updates import LAST_ADDED, AddSchema, SetCurrentSchema
-from icebergds.testing.commit_tables import SCHEMA, CommitTable, create_table, data_file
 from icebergds.write.task import write_batches
 
 _COLUMNS = Schema((NestedField(1, "id", LONG), NestedField(2, "extra", LONG)))

@@ -10,6 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from built.contents import live_files
 from pyspark.sql.types import LongType, StructField, StructType
 
 from icebergds import Table, load_catalog
@@ -23,7 +24,6 @@ from icebergds.operations.write.stream_options import StreamMaintenance, streami
 from icebergds.spark import stream_writer, writer
 from icebergds.spark.datasource import IcebergDataSource
 from icebergds.spark.write_jobs import plan_job
-from icebergds.testing.contents import live_files
 
 COLUMNS = StructType([StructField("id", LongType())])
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from built.tables import TableBuilder
 
 from icebergds import load_table
 from icebergds.api.table import Table
@@ -29,7 +30,6 @@ from icebergds.spec.types import (
     NestedField,
     StructType,
 )
-from icebergds.testing.tables import TableBuilder
 
 _SCHEMA = Schema((NestedField(1, "id", LONG), NestedField(2, "name", STRING)))
 _BY_ID = PartitionSpec(1, (PartitionField((1,), 1000, IdentityTransform(), "id"),))

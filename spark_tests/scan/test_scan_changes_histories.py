@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from built.tables import TableBuilder
 from effort import examples
 from hypothesis import HealthCheck, given, strategies as st
 
@@ -17,7 +18,6 @@ from icebergds.spec.partition import PartitionField, PartitionSpec
 from icebergds.spec.schema import Schema
 from icebergds.spec.transforms import IdentityTransform
 from icebergds.spec.types import INT, STRING, NestedField
-from icebergds.testing.tables import TableBuilder
 
 _SCHEMA = Schema(
     (NestedField(1, "id", INT), NestedField(2, "day", INT), NestedField(3, "n", STRING))

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from built.tables import TableBuilder
+
 from icebergds import load_table
 from icebergds.spec.schema import Schema
 from icebergds.spec.types import LONG, NestedField
-from icebergds.testing.tables import TableBuilder
 
 SCHEMA = Schema((NestedField(1, "id", LONG),))
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from built.tables import TableBuilder
 
 from icebergds.api.table import load_table
 from icebergds.scan.read.metadata_columns import identity_constants
@@ -20,7 +21,6 @@ from icebergds.spec.transforms import (
     VoidTransform,
 )
 from icebergds.spec.types import LONG, STRING, NestedField
-from icebergds.testing.tables import TableBuilder
 
 _SCHEMA = Schema((NestedField(1, "id", LONG), NestedField(2, "name", STRING)))
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from built.tables import TableBuilder
 
 from icebergds.expr.bind import bind
 from icebergds.expr.sql import parse_filter
@@ -40,7 +41,6 @@ from icebergds.spec.types import (
     NestedField,
     StructType,
 )
-from icebergds.testing.tables import TableBuilder
 
 _SCHEMA = Schema((NestedField(1, "id", LONG), NestedField(2, "name", STRING)))
 _BY_NAME = PartitionSpec(1, (PartitionField((2,), 1000, IdentityTransform(), "name"),))

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from built.tables import TableBuilder
 
 from icebergds.expr.bind import bind
 from icebergds.expr.nodes import TRUE
@@ -18,7 +19,6 @@ from icebergds.spec.partition import PartitionField, PartitionSpec
 from icebergds.spec.schema import Schema
 from icebergds.spec.transforms import IdentityTransform
 from icebergds.spec.types import LONG, NestedField
-from icebergds.testing.tables import TableBuilder
 
 _SCHEMA = Schema((NestedField(1, "id", LONG), NestedField(2, "day", LONG)))
 _BY_DAY = PartitionSpec(0, (PartitionField((2,), 1000, IdentityTransform(), "day"),))

@@ -13,6 +13,7 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+from built.tables import TableBuilder
 
 from icebergds import Table, load_table
 from icebergds.errors import InvalidOptionError
@@ -28,7 +29,6 @@ from icebergds.spec.partition import PartitionField, PartitionSpec
 from icebergds.spec.schema import Schema
 from icebergds.spec.transforms import BucketTransform, IdentityTransform
 from icebergds.spec.types import NestedField
-from icebergds.testing.tables import TableBuilder
 
 _TYPES = (
     *(types.BOOLEAN, types.INT, types.LONG, types.FLOAT, types.DOUBLE, types.DATE, types.TIME),

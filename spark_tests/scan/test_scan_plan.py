@@ -11,6 +11,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
+from built.tables import TableBuilder
 
 from icebergds.api.table import load_table
 from icebergds.errors import (
@@ -43,7 +44,6 @@ from icebergds.spec.transforms import (
 )
 from icebergds.spec.types import DOUBLE, INT, LONG, STRING, NestedField
 from icebergds.spec.values.binary import to_bytes
-from icebergds.testing.tables import TableBuilder
 
 _SCHEMA = Schema(
     (NestedField(1, "id", LONG), NestedField(2, "name", STRING), NestedField(3, "day", INT))

@@ -10,6 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from built.tables import TableBuilder
 from strategies.large_keys import keys_in_parts
 
 from icebergds.expr.bind import bind
@@ -35,7 +36,6 @@ from icebergds.spec.types import (
     NestedField,
     StructType,
 )
-from icebergds.testing.tables import TableBuilder
 
 _POINT = StructType((NestedField(11, "x", INT), NestedField(12, "y", INT)))
 _SCHEMA = Schema(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
+from built.contents import head
 from s3_requests import counted
 
 from icebergds import Catalog, Table, load_catalog
@@ -15,7 +16,6 @@ from icebergds.formats.manifests.manifest_list import read_snapshot_manifests
 from icebergds.formats.parquet import footer, reader
 from icebergds.io import ranged_file
 from icebergds.scan.read.delete_cache import DELETES
-from icebergds.testing.contents import head
 
 if TYPE_CHECKING:
     from s3_server import S3Server

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from built.tables import TableBuilder
 from hypothesis import given, strategies as st
 
 from icebergds.api.table import load_table
@@ -23,7 +24,6 @@ from icebergds.scan.tasks import ScanTaskGroup
 from icebergds.spec.manifest import DataFile, FileContent, FileFormat
 from icebergds.spec.schema import Schema
 from icebergds.spec.types import LONG, STRING, NestedField
-from icebergds.testing.tables import TableBuilder
 
 _SCHEMA = Schema((NestedField(1, "id", LONG, True), NestedField(2, "name", STRING)))
 _ROWS = 40

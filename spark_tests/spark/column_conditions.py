@@ -9,6 +9,7 @@ from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
+from built.api_tables import new_table
 from pyspark.sql import Column, DataFrame, SparkSession, functions as f
 
 from icebergds import Schema, Table
@@ -25,7 +26,6 @@ from icebergds.spec.types import (
     NestedField,
     StructType,
 )
-from icebergds.testing.api_tables import new_table
 
 # All values of a file are the same, so that metadata tells what most conditions match.
 SCHEMA = Schema(

@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import pyarrow as pa
+from built.api_tables import new_table
+from built.contents import files_besides_metadata
 from pyspark.sql import DataFrame
 
 from icebergds import Schema, Table, load_table
@@ -17,8 +19,6 @@ from icebergds.formats.arrow.types import schema_to_arrow
 from icebergds.spec.snapshot import Snapshot
 from icebergds.spec.types import INT, LONG, STRING, NestedField
 from icebergds.spec.updates.table_updates import SetProperties
-from icebergds.testing.api_tables import new_table
-from icebergds.testing.contents import files_besides_metadata
 
 MERGE_ON_READ = "merge-on-read"
 COPY_ON_WRITE = "copy-on-write"

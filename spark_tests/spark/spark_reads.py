@@ -104,10 +104,10 @@ def run_program(
         java_options: of its JVMs, and of those of executors.
     """
     package = Path(icebergds.__file__).parent
-    path = [str(package / "spark" / "discovery"), str(package.parent), str(_PROGRAMS)]
+    path = [package / "spark" / "discovery", package.parent, _PROGRAMS, _PROGRAMS.parents[1]]
     counting = {}
     if log is not None:
-        path.insert(0, str(_COUNTING))
+        path.insert(0, _COUNTING)
         counting = {read_log.LOG: str(log)}
     with connect_port() if through_connect else nullcontext():
         finished = subprocess.run(
@@ -116,7 +116,7 @@ def run_program(
             env={
                 **os.environ,
                 "PYSPARK_PYTHON": sys.executable,
-                "PYTHONPATH": os.pathsep.join(path),
+                "PYTHONPATH": os.pathsep.join(map(str, path)),
                 "JAVA_TOOL_OPTIONS": f"{QUICK_SPARK} {java_options}",
                 **counting,
             },

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from built.tables import TableBuilder
+
 from icebergds.spec.schema import Schema
 from icebergds.spec.types import LONG, STRING, TIMESTAMPTZ, NestedField
-from icebergds.testing.tables import TableBuilder
 
 PEOPLE = Schema(
     (

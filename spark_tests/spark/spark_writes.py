@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
+from built.contents import files_besides_metadata, live_files
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 from spark_reads import message_of
@@ -13,7 +14,6 @@ from spark_reads import message_of
 from icebergds import load_table
 from icebergds.spark.datasource import IcebergDataSource
 from icebergds.spark.writer import IcebergWriter
-from icebergds.testing.contents import files_besides_metadata, live_files
 
 
 def save(df: DataFrame, path: Path | str, mode: str = "append", **options: Any) -> None:

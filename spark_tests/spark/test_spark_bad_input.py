@@ -9,13 +9,13 @@ from typing import NamedTuple
 
 import pyarrow.parquet as pq
 import pytest
+from built.damage import drop_block
+from built.tables import TableBuilder
 from pyspark.sql import DataFrame, SparkSession
 from spark_reads import load, message_of
 from spark_tables import LIVE_PEOPLE, PEOPLE, people
 
 from icebergds.spec.manifest import DataFile
-from icebergds.testing.damage import drop_block
-from icebergds.testing.tables import TableBuilder
 
 pytestmark = [pytest.mark.spark, pytest.mark.every_spark]
 

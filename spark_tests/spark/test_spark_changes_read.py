@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from built.tables import TableBuilder
 from pyspark.sql import SparkSession
 from spark_reads import ids, load, message_of, planned
 from spark_tables import PEOPLE
 
 from icebergds import load_table, register
 from icebergds.errors import InvalidOptionError
-from icebergds.testing.tables import TableBuilder
 
 pytestmark = pytest.mark.spark
 

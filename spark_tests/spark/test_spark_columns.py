@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from built.tables import TableBuilder
 from pyspark.sql import SparkSession, types as spark_types
 from spark_reads import load, message_of, planned
 
@@ -23,7 +24,6 @@ from icebergds.spec.types import (
     NestedField,
     StructType,
 )
-from icebergds.testing.tables import TableBuilder
 
 pytestmark = [pytest.mark.spark, pytest.mark.every_spark]
 

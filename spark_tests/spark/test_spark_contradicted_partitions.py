@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from built.schemas import optional
+from built.tables import TableBuilder
 from pyspark.sql import SparkSession
 
 from icebergds import load_table
@@ -12,8 +14,6 @@ from icebergds.spec.partition import PartitionField, PartitionSpec
 from icebergds.spec.schema import Schema
 from icebergds.spec.transforms import IdentityTransform
 from icebergds.spec.types import INT, LONG
-from icebergds.testing.schemas import optional
-from icebergds.testing.tables import TableBuilder
 
 
 @pytest.fixture

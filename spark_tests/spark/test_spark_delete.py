@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from built.contents import files_besides_metadata
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession, functions as f
 from spark_changes import (
@@ -34,7 +35,6 @@ from icebergds.errors import (
 )
 from icebergds.operations.write.row_counts import RowCounts
 from icebergds.spec.types import LONG, TIMESTAMPTZ
-from icebergds.testing.contents import files_besides_metadata
 
 pytestmark = [pytest.mark.spark, pytest.mark.every_spark]
 

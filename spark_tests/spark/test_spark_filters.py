@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from built.tables import TableBuilder
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.datasource import (
     DataSourceReader,
@@ -51,7 +52,6 @@ from icebergds.spec.types import (
     NestedField,
     StructType,
 )
-from icebergds.testing.tables import TableBuilder
 
 pytestmark = pytest.mark.spark
 

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
+from built.contents import data_files, live_files
 from pyspark.sql import Row, SparkSession
 from stored_bytes import files_with
 
 from icebergds import Schema, Table, load_catalog
 from icebergds.errors import CorruptFileError
 from icebergds.spec.types import LONG, UUID, FixedType, NestedField
-from icebergds.testing.contents import data_files, live_files
 
 pytestmark = [pytest.mark.spark, pytest.mark.every_spark]
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from built.api_tables import ids_of, new_table, rows
+from built.contents import live_files, unused_files
 from pyspark.sql import SparkSession
 
 from icebergds.errors import CorruptFileError
 from icebergds.spec.manifest import FileContent
-from icebergds.testing.api_tables import ids_of, new_table, rows
-from icebergds.testing.contents import live_files, unused_files
 
 pytestmark = [pytest.mark.spark, pytest.mark.every_spark]
 

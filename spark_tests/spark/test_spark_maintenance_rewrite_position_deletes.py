@@ -5,9 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from built.api_tables import ids_of, new_table, rows
 from pyspark.sql import SparkSession
-
-from icebergds.testing.api_tables import ids_of, new_table, rows
 
 
 @pytest.mark.parametrize("version", [2, 3])

@@ -20,6 +20,7 @@ from threading import Event, Thread
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
+from built.contents import used_files
 from effort import rounds
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import StreamingQuery
@@ -30,7 +31,6 @@ from spark_writes import create
 
 from icebergds import Table
 from icebergds.errors import CommitConflictError, ValidationError
-from icebergds.testing.contents import used_files
 
 SECONDS = rounds("ICEBERGDS_SOAK_SECONDS", pull=0, nightly=600)
 pytestmark = [

@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from built.contents import unused_files
 from pyspark.sql import DataFrame, SparkSession
 from spark_changes import COPY_ON_WRITE, MERGE_ON_READ, people
 
 from icebergds import Table, load_table
 from icebergds.errors import InvalidDataError
-from icebergds.testing.contents import unused_files
 
 pytestmark = [pytest.mark.spark, pytest.mark.every_spark]
 

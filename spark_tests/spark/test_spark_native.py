@@ -13,6 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from built.tables import TableBuilder
 from pyspark.sql import DataFrame, SparkSession, functions as f
 from pyspark.sql.types import IntegerType, StringType, StructField, StructType
 from spark_reads import session_conf
@@ -40,7 +41,6 @@ from icebergds.spec.types import (
     NestedField,
     StructType as IcebergStruct,
 )
-from icebergds.testing.tables import TableBuilder
 
 pytestmark = pytest.mark.spark
 

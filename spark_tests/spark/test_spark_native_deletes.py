@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from built.tables import TableBuilder
 from effort import examples
 from hypothesis import HealthCheck, given, strategies as st
 from pyspark.sql import DataFrame, SparkSession, functions as f
@@ -16,7 +17,6 @@ from icebergds import load_table
 from icebergds.spark import native_deletes
 from icebergds.spec.schema import Schema
 from icebergds.spec.types import LONG, STRING, NestedField
-from icebergds.testing.tables import TableBuilder
 
 pytestmark = pytest.mark.spark
 

@@ -17,6 +17,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from built.data_files import with_id
+from built.tables import TableBuilder
 from effort import some
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
@@ -46,8 +48,6 @@ from icebergds.spec.types import (
     NestedField,
     StructType,
 )
-from icebergds.testing.data_files import with_id
-from icebergds.testing.tables import TableBuilder
 
 pytestmark = pytest.mark.spark
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from built.tables import TableBuilder
 from effort import examples
 from hypothesis import HealthCheck, given, strategies as st
 from pyspark.errors import PythonException
@@ -31,7 +32,6 @@ from icebergds.spec.types import (
     NestedField,
     StructType,
 )
-from icebergds.testing.tables import TableBuilder
 
 pytestmark = pytest.mark.spark
 

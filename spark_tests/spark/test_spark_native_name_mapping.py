@@ -14,6 +14,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from built.tables import TableBuilder
 from pyspark.sql import DataFrame, SparkSession, functions as f
 from spark_reads import session_conf
 
@@ -35,7 +36,6 @@ from icebergds.spec.types import (
     NestedField,
     StructType,
 )
-from icebergds.testing.tables import TableBuilder
 
 pytestmark = [pytest.mark.spark, pytest.mark.every_spark]
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from built.tables import TableBuilder
 from pyspark.sql import DataFrame, SparkSession, functions as f
 from spark_reads import session_conf
 
@@ -27,7 +28,6 @@ from icebergds.spec.types import (
     DecimalType,
     NestedField,
 )
-from icebergds.testing.tables import TableBuilder
 
 pytestmark = [pytest.mark.spark, pytest.mark.every_spark]
 

@@ -9,6 +9,8 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from built.data_files import with_id, with_optional_keys, write_parquet
+from built.tables import TableBuilder
 from pyspark.sql import DataFrame, SparkSession, functions as f
 from spark_reads import session_conf
 
@@ -27,8 +29,6 @@ from icebergds.spec.types import (
     NestedField,
     StructType,
 )
-from icebergds.testing.data_files import with_id, with_optional_keys, write_parquet
-from icebergds.testing.tables import TableBuilder
 
 pytestmark = pytest.mark.spark
 

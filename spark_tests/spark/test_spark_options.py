@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+from built.tables import TableBuilder
 from pyspark.sql import SparkSession
 from spark_reads import ids, ids_of_each, load, message_of, planned
 from spark_tables import ALL_PEOPLE, DELETED_PEOPLE, LIVE_PEOPLE, people
@@ -22,7 +23,6 @@ from icebergds.spec.partition import PartitionField, PartitionSpec
 from icebergds.spec.schema import Schema
 from icebergds.spec.transforms import BucketTransform, IdentityTransform
 from icebergds.spec.types import LONG, STRING, NestedField
-from icebergds.testing.tables import TableBuilder
 
 pytestmark = pytest.mark.spark
 

@@ -7,6 +7,8 @@ from itertools import product
 from pathlib import Path
 
 import pytest
+from built.schemas import optional
+from built.tables import TableBuilder
 from effort import some
 from pyspark.sql import DataFrame, SparkSession
 from spark_reads import load, session_conf
@@ -14,8 +16,6 @@ from spark_reads import load, session_conf
 from icebergds.spec.manifest import DataFile, FileContent, FileFormat
 from icebergds.spec.schema import Schema
 from icebergds.spec.types import DATE, INT, TIMESTAMP, ListType, MapType, StructType
-from icebergds.testing.schemas import optional
-from icebergds.testing.tables import TableBuilder
 
 pytestmark = pytest.mark.spark
 

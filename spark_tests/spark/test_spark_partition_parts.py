@@ -10,6 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from built.api_tables import new_table
 from pyspark.sql import DataFrame, SparkSession
 from spark_changes import WAYS, arrow, people
 from spark_reads import load
@@ -20,7 +21,6 @@ from icebergds.operations.metadata_tables.schemas import metadata_table_schema
 from icebergds.spark import metadata_tables
 from icebergds.spark.types import spark_schema
 from icebergds.spec.types import BINARY, DOUBLE, LONG, TIMESTAMPTZ, DecimalType, NestedField
-from icebergds.testing.api_tables import new_table
 
 pytestmark = [pytest.mark.spark, pytest.mark.every_spark]
 

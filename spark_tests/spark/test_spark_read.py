@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from built.tables import TableBuilder
 from pyspark.sql import SparkSession
 from spark_reads import ids, load, message_of, session_conf
 from spark_tables import LIVE_PEOPLE, PEOPLE, people
 
 from icebergds.spec.schema import Schema
 from icebergds.spec.types import LONG, STRING, NestedField
-from icebergds.testing.tables import TableBuilder
 
 pytestmark = pytest.mark.spark
 

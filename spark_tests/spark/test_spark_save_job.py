@@ -11,6 +11,7 @@ from threading import Thread
 
 import pyarrow as pa
 import pytest
+from built.contents import files_besides_metadata
 from effort import IS_NIGHTLY
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
@@ -21,7 +22,6 @@ from spark_writes import create
 
 from icebergds import load_table
 from icebergds.errors import InvalidDataError
-from icebergds.testing.contents import files_besides_metadata
 
 pytestmark = [pytest.mark.spark, pytest.mark.every_spark]
 

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
+from built.schemas import optional
+from built.tables import TableBuilder
 from pyspark.sql import SparkSession
 from spark_reads import session_conf
 
 from icebergds.spec.manifest import DataFile, FileContent, FileFormat
 from icebergds.spec.schema import Schema
 from icebergds.spec.types import LONG, VARIANT, StructType
-from icebergds.testing.schemas import optional
-from icebergds.testing.tables import TableBuilder
 
 pytestmark = pytest.mark.spark
 

@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from built.contents import live_files
+from built.tables import TableBuilder
 from effort import some
 from pyspark.sql import DataFrame, SparkSession
 from spark_reads import load, message_of, session_conf
@@ -32,8 +34,6 @@ from icebergds.spec.types import (
     NestedField,
     StructType,
 )
-from icebergds.testing.contents import live_files
-from icebergds.testing.tables import TableBuilder
 
 pytestmark = pytest.mark.spark
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from built.contents import live_files
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming import StreamingQueryException
 from spark_changes import ids_of, rows_of
 from spark_feeds import Feed
-
-from icebergds.testing.contents import live_files
 
 pytestmark = [pytest.mark.spark, pytest.mark.every_spark]
 

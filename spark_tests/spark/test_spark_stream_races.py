@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from built.contents import live_files
 from pyspark.sql import SparkSession
 from spark_changes import expected, rows_of
 from spark_feeds import Feed
@@ -20,7 +21,6 @@ from icebergds.errors import ValidationError
 from icebergds.operations.write.append_overwrite import prepare_write
 from icebergds.operations.write.options import parse_write_options
 from icebergds.spec.manifest import FileContent
-from icebergds.testing.contents import live_files
 from icebergds.write.task import write_batches
 
 pytestmark = [pytest.mark.spark, pytest.mark.every_spark]

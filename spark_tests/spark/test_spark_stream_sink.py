@@ -7,6 +7,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from built.contents import files_besides_metadata
 from pyspark.sql import SparkSession, functions as f
 from pyspark.sql.streaming import StreamingQueryException
 from spark_changes import ids_of, rows_of
@@ -17,7 +18,6 @@ from icebergds.catalog.address import TableAddress
 from icebergds.commit.operations import Change
 from icebergds.commit.retry import commit_change
 from icebergds.spec.updates.table_updates import RemoveProperties
-from icebergds.testing.contents import files_besides_metadata
 
 pytestmark = pytest.mark.spark
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from built.tables import TableBuilder
 from pyspark.sql import SparkSession
 from spark_reads import ids, ids_of_each, load, message_of, planned
 
@@ -14,7 +15,6 @@ from icebergds.errors import IcebergError, InvalidOptionError, NoSuchSnapshotErr
 from icebergds.operations.read.options import parse_read_options
 from icebergds.spec.schema import Schema
 from icebergds.spec.types import INT, LONG, STRING, NestedField
-from icebergds.testing.tables import TableBuilder
 
 pytestmark = [pytest.mark.spark, pytest.mark.every_spark]
 

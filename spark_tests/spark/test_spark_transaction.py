@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from built.contents import unused_files
 from pyspark.sql import SparkSession, functions as f
 from spark_changes import COPY_ON_WRITE, MERGE_ON_READ, people, rows_of
 
 from icebergds import Table, load_table
 from icebergds.errors import ValidationError
-from icebergds.testing.contents import unused_files
 
 pytestmark = [pytest.mark.spark, pytest.mark.every_spark]
 

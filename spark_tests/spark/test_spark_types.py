@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from built.tables import TableBuilder
 from pyspark.sql import DataFrame, Row, SparkSession, types as spark_types
 from spark_reads import ids, load, planned
 
@@ -53,7 +54,6 @@ from icebergds.spec.types import (
     NestedField,
     StructType,
 )
-from icebergds.testing.tables import TableBuilder
 
 pytestmark = pytest.mark.spark
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from built.contents import live_files
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from spark_changes import (
@@ -30,7 +31,6 @@ from icebergds.errors import (
 from icebergds.operations.write.row_counts import RowCounts
 from icebergds.spec.manifest import FileContent
 from icebergds.spec.types import DOUBLE, LONG, STRING, MapType, NestedField
-from icebergds.testing.contents import live_files
 
 pytestmark = [pytest.mark.spark, pytest.mark.every_spark]
 

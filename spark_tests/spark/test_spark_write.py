@@ -6,6 +6,7 @@ from inspect import unwrap
 from pathlib import Path
 
 import pytest
+from built.contents import files_besides_metadata, live_files
 from pyspark.sql import DataFrame, SparkSession
 from spark_reads import ids, ids_of_each, load, message_of
 from spark_writes import create, planned_write, refused, save
@@ -13,7 +14,6 @@ from spark_writes import create, planned_write, refused, save
 from icebergds import load_table
 from icebergds.errors import NoSuchTableError
 from icebergds.operations.write.append_overwrite import WRITE_ID
-from icebergds.testing.contents import files_besides_metadata, live_files
 
 pytestmark = pytest.mark.spark
 

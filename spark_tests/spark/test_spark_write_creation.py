@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
+from built.contents import files_besides_metadata
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 from spark_reads import ids, load
@@ -16,7 +17,6 @@ from icebergds.errors import InvalidDataError, InvalidOptionError, NoSuchTableEr
 from icebergds.spark.datasource import IcebergDataSource
 from icebergds.spec.sort import NullOrder, SortDirection
 from icebergds.spec.types import children
-from icebergds.testing.contents import files_besides_metadata
 
 pytestmark = [pytest.mark.spark, pytest.mark.every_spark]
 

@@ -13,6 +13,7 @@ from types import SimpleNamespace
 
 import pyarrow as pa
 import pytest
+from built.contents import files_besides_metadata
 from pyspark.sql import SparkSession
 from spark_reads import ids, load
 from spark_writes import create, planned_write, refused, save
@@ -22,7 +23,6 @@ from icebergds import load_table
 from icebergds.errors import InvalidDataError, InvalidOptionError
 from icebergds.spark import writer as writer_module
 from icebergds.spark.writer import IcebergWriter, TaskDone
-from icebergds.testing.contents import files_besides_metadata
 
 pytestmark = [pytest.mark.spark, pytest.mark.every_spark]
 

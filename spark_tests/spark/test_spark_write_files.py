@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
+from built.contents import live_files
 from fastavro import reader as avro_reader
 from pyspark.sql import DataFrame, SparkSession
 from spark_reads import ids, load
@@ -20,7 +21,6 @@ from spark_writes import (
 
 from icebergds import load_table
 from icebergds.errors import InvalidOptionError
-from icebergds.testing.contents import live_files
 
 pytestmark = [pytest.mark.spark, pytest.mark.every_spark]
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from built.contents import files_besides_metadata
+from built.tables import TableBuilder
 from pyspark.sql import SparkSession
 from spark_reads import load
 from spark_writes import create, planned_write, refused, save
@@ -13,8 +15,6 @@ from icebergds import load_table
 from icebergds.errors import InvalidDataError
 from icebergds.spec.schema import Schema
 from icebergds.spec.types import INT, LONG, STRING, ListType, NestedField, StructType
-from icebergds.testing.contents import files_besides_metadata
-from icebergds.testing.tables import TableBuilder
 
 pytestmark = [pytest.mark.spark, pytest.mark.every_spark]
 

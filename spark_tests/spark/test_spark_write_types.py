@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from built.contents import files_besides_metadata, live_files
+from built.tables import TableBuilder
 from pyspark.sql import DataFrame, SparkSession
 from spark_reads import load, message_of, session_conf
 from spark_writes import create, planned_write, save
@@ -23,8 +25,6 @@ from icebergds.spec.types import (
     IcebergType,
     NestedField,
 )
-from icebergds.testing.contents import files_besides_metadata, live_files
-from icebergds.testing.tables import TableBuilder
 
 pytestmark = pytest.mark.spark
 

@@ -6,6 +6,16 @@ import time
 from typing import Any
 
 import pytest
+from built.metadata import (
+    START_MS,
+    branch,
+    changed,
+    commit,
+    new_table,
+    snapshot,
+    table_with,
+    tag,
+)
 from hypothesis import given, strategies as st
 
 from icebergds.errors import CommitConflictError, InvalidMetadataError
@@ -22,16 +32,6 @@ from icebergds.spec.updates.table_updates import (
     SetProperties,
     SetSnapshotRef,
     SetStatistics,
-)
-from icebergds.testing.metadata import (
-    START_MS,
-    branch,
-    changed,
-    commit,
-    new_table,
-    snapshot,
-    table_with,
-    tag,
 )
 
 

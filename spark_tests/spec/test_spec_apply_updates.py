@@ -8,6 +8,18 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from built.metadata import (
+    SCHEMA,
+    UUID,
+    changed,
+    commit,
+    new_table,
+    part,
+    snapshot,
+    sort_by,
+    spec,
+    table_with,
+)
 from hypothesis import given, strategies as st
 
 from icebergds.errors import InvalidMetadataError, InvalidOptionError, UnsupportedFeatureError
@@ -41,18 +53,6 @@ from icebergds.spec.updates.table_updates import (
     SetProperties,
     TableUpdate,
     UpgradeFormatVersion,
-)
-from icebergds.testing.metadata import (
-    SCHEMA,
-    UUID,
-    changed,
-    commit,
-    new_table,
-    part,
-    snapshot,
-    sort_by,
-    spec,
-    table_with,
 )
 
 WITH_EXTRA = replace(SCHEMA, fields=(*SCHEMA.fields, NestedField(20, "extra", INT)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from built.metadata import SCHEMA, START_MS, UUID, new_table, part, sort_by, spec
 from hypothesis import given, strategies as st
 from strategies.spec_values import all_types
 
@@ -16,7 +17,6 @@ from icebergds.spec.types import INT, STRING, TIMESTAMP_NS, NestedField, walk
 from icebergds.spec.updates.apply_updates import apply_updates
 from icebergds.spec.updates.new_table import new_table_updates
 from icebergds.spec.updates.table_updates import AssignUuid, SetLocation
-from icebergds.testing.metadata import SCHEMA, START_MS, UUID, new_table, part, sort_by, spec
 
 
 def test_a_new_table_has_all_it_was_asked_for() -> None:

@@ -6,13 +6,13 @@ import pickle
 from dataclasses import replace
 
 import pytest
+from built.metadata import new_table
 
 from icebergds.errors import InvalidMetadataError
 from icebergds.spec.json.metadata import parse_metadata, remember_metadata, serialise_metadata
 from icebergds.spec.json.recent_documents import RecentDocuments
 from icebergds.spec.read_only import ReadOnlyDict
 from icebergds.spec.snapshot import Snapshot
-from icebergds.testing.metadata import new_table
 
 
 class Parsed:

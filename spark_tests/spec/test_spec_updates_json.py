@@ -6,6 +6,17 @@ import json
 from typing import Any
 
 import pytest
+from built.metadata import (
+    SCHEMA,
+    UUID,
+    branch,
+    new_table,
+    part,
+    snapshot,
+    sort_by,
+    spec,
+    tag,
+)
 from hypothesis import given, strategies as st
 from pydantic import TypeAdapter
 from pyiceberg.table.update import TableRequirement as PyRequirement, TableUpdate as PyUpdate
@@ -55,17 +66,6 @@ from icebergds.spec.updates.table_updates import (
     SetStatistics,
     TableUpdate,
     UpgradeFormatVersion,
-)
-from icebergds.testing.metadata import (
-    SCHEMA,
-    UUID,
-    branch,
-    new_table,
-    part,
-    snapshot,
-    sort_by,
-    spec,
-    tag,
 )
 
 BLOB = BlobMetadata("apache-datasketches-theta-v1", 1, 1, (1,), {"ndv": "3"})

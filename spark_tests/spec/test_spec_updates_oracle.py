@@ -7,6 +7,17 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from built.metadata import (
+    SCHEMA,
+    branch,
+    changed,
+    new_table,
+    part,
+    snapshot,
+    sort_by,
+    spec,
+    tag,
+)
 from effort import examples
 from hypothesis import given, strategies as st
 from pydantic import TypeAdapter
@@ -39,17 +50,6 @@ from icebergds.spec.updates.table_updates import (
     SetStatistics,
     TableUpdate,
     UpgradeFormatVersion,
-)
-from icebergds.testing.metadata import (
-    SCHEMA,
-    branch,
-    changed,
-    new_table,
-    part,
-    snapshot,
-    sort_by,
-    spec,
-    tag,
 )
 
 COLUMNS = [NestedField(number, f"c{number}", INT) for number in range(9, 12)]

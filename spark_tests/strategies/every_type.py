@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any
 
+from built.schemas import optional, required
 from hypothesis import strategies as st
 
 from icebergds.spec.manifest import FileFormat
@@ -36,7 +37,6 @@ from icebergds.spec.types import (
     MapType,
     StructType,
 )
-from icebergds.testing.schemas import optional, required
 
 _NANOS = st.integers(-(2**63) + 1, 2**63 - 1)
 # The years 1678 to 2262, which every format can hold.

@@ -9,6 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from built.rows import arrays
 
 from icebergds.formats.arrow.types import schema_to_arrow
 from icebergds.spec.manifest import DataFile
@@ -22,7 +23,6 @@ from icebergds.spec.types import (
     StructType,
     children,
 )
-from icebergds.testing.rows import arrays
 
 
 def without_field_ids(data_file: DataFile, schema: Schema, rows: Sequence[Any]) -> DataFile:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import fastavro
+from built.tables import TableBuilder
 from hypothesis import strategies as st
 from strategies.every_type import rows_that_fit
 from strategies.imported_files import mapped_fields, without_field_ids
@@ -74,7 +75,6 @@ from icebergds.spec.types import (
     NestedField,
     StructType,
 )
-from icebergds.testing.tables import TableBuilder
 
 _T = TypeVar("_T")
 Draw = Callable[[st.SearchStrategy[_T]], _T]

@@ -11,6 +11,7 @@ from typing import Any
 import fastavro
 import pyarrow.parquet as pq
 import pytest
+from built.tables import TableBuilder
 
 from icebergds.api.table import load_table
 from icebergds.spec.manifest import FileContent, FileFormat
@@ -19,7 +20,6 @@ from icebergds.spec.schema import Schema
 from icebergds.spec.transforms import IdentityTransform
 from icebergds.spec.types import DOUBLE, LONG, STRING, NestedField
 from icebergds.spec.values.binary import from_bytes
-from icebergds.testing.tables import TableBuilder
 
 _SCHEMA = Schema(
     (NestedField(1, "id", LONG, True), NestedField(2, "name", STRING), NestedField(3, "d", DOUBLE))

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from built.delta_tables import DeltaTable, planned_deletes
 
 from icebergds.spec.manifest import FileContent
-from icebergds.testing.delta_tables import DeltaTable, planned_deletes
 
 
 @pytest.mark.parametrize("version", [2, 3])

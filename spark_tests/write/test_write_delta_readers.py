@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from built.delta_tables import BY_ID, UNPARTITIONED, DeltaTable
 from oracles.duckdb_reader import DuckDBReader
 from pyiceberg.table import StaticTable
 
 from icebergds.spec.partition import PartitionSpec
-from icebergds.testing.delta_tables import BY_ID, UNPARTITIONED, DeltaTable
 
 pytestmark = pytest.mark.interop
 

@@ -10,6 +10,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from built.delta_tables import BY_DATA, BY_ID, UNPARTITIONED, DeltaTable
+from built.write_plans import files_under
 from effort import examples
 from hypothesis import given, strategies as st
 
@@ -47,8 +49,6 @@ from icebergds.spec.types import (
     StructType,
 )
 from icebergds.spec.updates.table_updates import AddPartitionSpec
-from icebergds.testing.delta_tables import BY_DATA, BY_ID, UNPARTITIONED, DeltaTable
-from icebergds.testing.write_plans import files_under
 from icebergds.write.changes import key_log
 from icebergds.write.changes.keyed_delta import plan_keyed_delta
 from icebergds.write.rows.fanout import FanoutSettings

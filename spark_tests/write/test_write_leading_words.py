@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 import pytest
+from built.rows import record_batch
 from effort import examples
 from hypothesis import given, strategies as st
 from strategies.every_type import SCALARS
@@ -13,7 +14,6 @@ from icebergds.spec.schema import Schema
 from icebergds.spec.sort import NullOrder, SortDirection, SortField, SortOrder
 from icebergds.spec.transforms import IdentityTransform
 from icebergds.spec.types import BINARY, LONG, STRING, NestedField
-from icebergds.testing.rows import record_batch
 from icebergds.write.rows.ranges import are_exact, leading_words_of
 from icebergds.write.rows.sorting import KeyColumn, plan_order, sorted_indices
 

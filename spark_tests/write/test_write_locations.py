@@ -6,6 +6,7 @@ import re
 from urllib.parse import unquote_plus
 
 import pytest
+from built.schemas import spec_of
 from hypothesis import given, strategies as st
 from pyiceberg.table.locations import load_location_provider
 
@@ -15,7 +16,6 @@ from icebergds.spec.partition import PartitionSpec
 from icebergds.spec.schema import Schema
 from icebergds.spec.transforms import IdentityTransform, VoidTransform
 from icebergds.spec.types import STRING, NestedField
-from icebergds.testing.schemas import spec_of
 from icebergds.write.locations import FileNames, LocationProvider
 
 SCHEMA = Schema((NestedField(1, "c", STRING),))

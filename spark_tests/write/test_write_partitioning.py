@@ -9,6 +9,8 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from built.rows import record_batch
+from built.schemas import spec_of
 from effort import examples
 from hypothesis import given, strategies as st
 
@@ -50,8 +52,6 @@ from icebergds.spec.types import (
     StructType,
 )
 from icebergds.spec.values.decimals import from_unscaled
-from icebergds.testing.rows import record_batch
-from icebergds.testing.schemas import spec_of
 from icebergds.write.rows.partitioning import PartitionRows, plan_partitioning
 
 NAN_WITH_PAYLOAD = struct.unpack("<d", struct.pack("<Q", 0xFFF8000000000001))[0]

@@ -11,6 +11,8 @@ import pyarrow as pa
 import pyarrow.orc as orc
 import pyarrow.parquet as pq
 import pytest
+from built.delta_tables import BY_DATA, BY_ID, UNPARTITIONED, DeltaTable
+from built.write_plans import files_under
 from effort import examples
 from hypothesis import given, strategies as st
 
@@ -24,8 +26,6 @@ from icebergds.spec.updates.table_updates import (
     SetDefaultSpec,
     UpgradeFormatVersion,
 )
-from icebergds.testing.delta_tables import BY_DATA, BY_ID, UNPARTITIONED, DeltaTable
-from icebergds.testing.write_plans import files_under
 
 _PATH_ID, _POS_ID = 2147483546, 2147483545
 _ROWS = [(i, "ab"[i % 2]) for i in range(10)]

@@ -10,6 +10,8 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from built.rows import record_batch
+from built.schemas import spec_of
 from effort import examples
 from hypothesis import given, strategies as st
 from test_write_sorting import asc, compare, tables
@@ -19,8 +21,6 @@ from icebergds.spec.schema import Schema
 from icebergds.spec.sort import NullOrder, SortDirection, SortField, SortOrder
 from icebergds.spec.transforms import BucketTransform, IdentityTransform, apply
 from icebergds.spec.types import DOUBLE, LONG, STRING, NestedField, StructType
-from icebergds.testing.rows import record_batch
-from icebergds.testing.schemas import spec_of
 from icebergds.write.rows.arrangement import (
     Arranging,
     Curve,

@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from built.rows import record_batch
+from built.write_plans import plan_of, rows_of, write
 from effort import examples
 from hypothesis import given, strategies as st
 
@@ -36,8 +38,6 @@ from icebergds.spec.types import (
     IcebergType,
     NestedField,
 )
-from icebergds.testing.rows import record_batch
-from icebergds.testing.write_plans import plan_of, rows_of, write
 from icebergds.write.rows.fanout import FanoutSettings
 from icebergds.write.rows.sorting import OrderCheck, plan_order
 

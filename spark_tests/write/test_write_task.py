@@ -13,6 +13,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from built.rows import record_batch
+from built.schemas import spec_of
+from built.write_plans import OPERATION, files_under, plan_of, rows_of, write
 from effort import examples
 from hypothesis import given, strategies as st
 
@@ -22,9 +25,6 @@ from icebergds.spec.manifest import FileFormat
 from icebergds.spec.schema import Schema
 from icebergds.spec.transforms import IdentityTransform, TruncateTransform
 from icebergds.spec.types import DOUBLE, INT, LONG, STRING, NestedField
-from icebergds.testing.rows import record_batch
-from icebergds.testing.schemas import spec_of
-from icebergds.testing.write_plans import OPERATION, files_under, plan_of, rows_of, write
 from icebergds.write.rows.fanout import FanoutSettings, FanoutWriter
 from icebergds.write.task import WritePlan, write_batches
 

@@ -12,6 +12,15 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import pyarrow as pa
+from built.api_tables import (
+    TABLE,
+    Properties,
+    catalog_in,
+    create_table,
+    open_table,
+    rows,
+)
+from built.contents import snapshot_entries
 from effort import IS_NIGHTLY
 from orphans import age, change, plant
 
@@ -22,15 +31,6 @@ from icebergds.scan.read.delete_cache import DELETES
 from icebergds.spec.metadata import TableMetadata
 from icebergds.spec.snapshot import RefType, SnapshotRef
 from icebergds.spec.updates.table_updates import SetSnapshotRef
-from icebergds.testing.api_tables import (
-    TABLE,
-    Properties,
-    catalog_in,
-    create_table,
-    open_table,
-    rows,
-)
-from icebergds.testing.contents import snapshot_entries
 
 Rows: TypeAlias = list[tuple[Any, ...]]
 

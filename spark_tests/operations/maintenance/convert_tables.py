@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from built.delta_tables import DeltaTable
+
 from icebergds.catalog.address import TableAddress
 from icebergds.catalog.loaded_table import LoadedTable
 from icebergds.commit.options import IsolationLevel
@@ -22,7 +24,6 @@ from icebergds.operations.maintenance.deletes.convert_equality_deletes import (
 from icebergds.operations.maintenance.runner import LocalRunner, Runner, TaskAttempt
 from icebergds.spec.manifest import DataFile, FileContent
 from icebergds.spec.snapshot import Snapshot
-from icebergds.testing.delta_tables import DeltaTable
 from icebergds.write.changes.deltas import DeltaFiles
 from icebergds.write.task import write_batches
 

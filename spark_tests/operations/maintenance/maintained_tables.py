@@ -14,6 +14,8 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
+from built.contents import snapshot_entries
+from built.delta_tables import BY_DATA, BY_ID, DeltaTable
 from commit.interleaving import InterleavedOperations
 from hypothesis import strategies as st
 from local_shuffle import LocalShuffle
@@ -51,8 +53,6 @@ from icebergds.spec.updates.table_updates import (
     SetSnapshotRef,
     UpgradeFormatVersion,
 )
-from icebergds.testing.contents import snapshot_entries
-from icebergds.testing.delta_tables import BY_DATA, BY_ID, DeltaTable
 from icebergds.write.changes.deltas import DeltaFiles
 from icebergds.write.rows.arrangement import Curve
 from icebergds.write.task import write_batches

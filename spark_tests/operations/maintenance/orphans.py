@@ -8,9 +8,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from built.api_tables import ids_of
+
 from icebergds import Table
 from icebergds.spec.updates.table_updates import TableUpdate
-from icebergds.testing.api_tables import ids_of
 
 DAY_S = 24 * 60 * 60
 

@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
+from built.commit_tables import BY_DAY, IMPATIENT, SCHEMA
+from built.contents import live_entries
+from built.tables import TableBuilder
 
 from icebergds import RewrittenPositionDeletes, load_table
 from icebergds.api.table import Table
 from icebergds.spec.manifest import DataFile, FileContent, ManifestEntry
-from icebergds.testing.commit_tables import BY_DAY, IMPATIENT, SCHEMA
-from icebergds.testing.contents import live_entries
-from icebergds.testing.tables import TableBuilder
 
 ALL = {"rewrite-all": "true"}
 

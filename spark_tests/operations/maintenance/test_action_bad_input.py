@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 from actions import ACTIONS, Place, Places, act
+from built.api_tables import TABLE
+from built.contents import head, live_entries
 from orphans import change
 
 from icebergds import Table, delete_reachable_files, load_catalog
@@ -27,8 +29,6 @@ from icebergds.errors import (
 from icebergds.formats.manifests.manifest_list import read_snapshot_manifests
 from icebergds.spec.manifest import FileContent, ManifestContent
 from icebergds.spec.updates.table_updates import SetProperties
-from icebergds.testing.api_tables import TABLE
-from icebergds.testing.contents import head, live_entries
 
 Call = Callable[[Table], Any]
 

@@ -9,10 +9,9 @@ from multiprocessing.connection import Connection
 
 import pytest
 from actions import ACTIONS, ALL, CATALOGS, Place, Places, act
+from built.api_tables import Properties, open_table
 from effort import IS_NIGHTLY, rounds
 from processes import CONTEXT
-
-from icebergds.testing.api_tables import Properties, open_table
 
 _KILLS = rounds("ICEBERGDS_KILLS", pull=1, nightly=10)
 

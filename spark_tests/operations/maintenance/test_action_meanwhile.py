@@ -14,12 +14,12 @@ from pathlib import Path
 
 import pytest
 from actions import CASES, Place, Places, act
+from built.api_tables import TABLE, Properties, create_table, ids_of, open_table, rows
 from effort import IS_NIGHTLY
 
 from icebergds.api.catalog import load_catalog
 from icebergds.catalog.metadata_files import VERSION_HINT
 from icebergds.errors import AlreadyExistsError, IcebergError, NoSuchTableError
-from icebergds.testing.api_tables import TABLE, Properties, create_table, ids_of, open_table, rows
 from icebergds.testing.faults import Fault, Faults, When
 from icebergds.testing.faulty_system import faulty_system
 

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from built.delta_tables import BY_DATA, BY_ID, UNPARTITIONED
 from effort import examples
 from hypothesis import given, strategies as st
 from maintained_tables import STEPS, MaintainedTable, Step
 
 from icebergds.spec.partition import PartitionSpec
-from icebergds.testing.delta_tables import BY_DATA, BY_ID, UNPARTITIONED
 
 
 @examples(28)

@@ -8,6 +8,16 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from built.api_tables import (
+    catalog_in,
+    create_table,
+    ids_of,
+    new_table,
+    open_table,
+    rows,
+)
+from built.contents import live_files
+from built.tables import TableBuilder
 from convert_tables import RacingTable
 from corpus import exact_tables
 from corpus_copies import copied_table
@@ -24,16 +34,6 @@ from icebergds.spec.schema import Schema
 from icebergds.spec.snapshot import OWN_OPERATION
 from icebergds.spec.transforms import IdentityTransform
 from icebergds.spec.types import INT, LONG, STRING, NestedField, StructType
-from icebergds.testing.api_tables import (
-    catalog_in,
-    create_table,
-    ids_of,
-    new_table,
-    open_table,
-    rows,
-)
-from icebergds.testing.contents import live_files
-from icebergds.testing.tables import TableBuilder
 
 _KEYS, _POSITIONS = FileContent.EQUALITY_DELETES, FileContent.POSITION_DELETES
 VERSIONS = pytest.mark.parametrize("version", [2, 3])

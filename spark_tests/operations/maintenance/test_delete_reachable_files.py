@@ -5,6 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from built.api_tables import new_table, rows
+from built.commit_tables import SCHEMA, open_table
+from built.tables import TableBuilder
 
 from icebergds import DeletedReachableFiles, Table, delete_reachable_files, load_catalog
 from icebergds.errors import (
@@ -15,9 +18,6 @@ from icebergds.errors import (
 )
 from icebergds.spec.statistics import StatisticsFile
 from icebergds.spec.updates.table_updates import SetStatistics
-from icebergds.testing.api_tables import new_table, rows
-from icebergds.testing.commit_tables import SCHEMA, open_table
-from icebergds.testing.tables import TableBuilder
 
 
 def _files(location: str | Path) -> set[str]:

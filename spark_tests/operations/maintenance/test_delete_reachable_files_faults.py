@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 from actions import Places
+from built.api_tables import TABLE
 from effort import IS_NIGHTLY
 
 from icebergds import delete_reachable_files, load_catalog
 from icebergds.errors import IcebergError
-from icebergds.testing.api_tables import TABLE
 from icebergds.testing.faults import Crash, Fault, Faults, When
 from icebergds.testing.faulty_system import DISK, faulty_system
 

@@ -11,6 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from built.api_tables import new_table, rows
+from built.commit_tables import IMPATIENT, SCHEMA, open_table
+from built.contents import data_files, metadata_files
+from built.tables import TableBuilder
 
 from icebergds import ExpiredSnapshots, Table, load_table
 from icebergds.catalog.address import TableAddress
@@ -36,11 +40,7 @@ from icebergds.spec.updates.requirements import (
     TableRequirement,
 )
 from icebergds.spec.updates.table_updates import SetProperties, SetSnapshotRef, TableUpdate
-from icebergds.testing.api_tables import new_table, rows
-from icebergds.testing.commit_tables import IMPATIENT, SCHEMA, open_table
-from icebergds.testing.contents import data_files, metadata_files
 from icebergds.testing.faults import Fault, Faults, FaultyOperations, When
-from icebergds.testing.tables import TableBuilder
 
 _DAY = 24 * 60 * 60 * 1000
 _ALL = 1_750_000_000_000

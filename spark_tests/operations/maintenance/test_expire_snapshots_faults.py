@@ -13,10 +13,10 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from built.api_tables import Properties, catalog_in, create_table, open_table, rows
 from effort import IS_NIGHTLY, given_seed
 
 from icebergds.errors import CommitConflictError, IcebergError, StorageError
-from icebergds.testing.api_tables import Properties, catalog_in, create_table, open_table, rows
 from icebergds.testing.faults import Fault, Faults, When
 from icebergds.testing.faulty_system import DISK, faulty_system
 

@@ -11,6 +11,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from built.commit_tables import SCHEMA, CommitTable, create_table, open_table
+from built.contents import snapshot_entries
+from built.tables import TableBuilder
 from effort import examples
 from hypothesis import given, strategies as st
 
@@ -25,9 +28,6 @@ from icebergds.spec.manifest import DataFile, FileContent
 from icebergds.spec.metadata import TableMetadata
 from icebergds.spec.snapshot import RefType, Snapshot, SnapshotRef
 from icebergds.spec.updates.table_updates import SetSnapshotRef
-from icebergds.testing.commit_tables import SCHEMA, CommitTable, create_table, open_table
-from icebergds.testing.contents import snapshot_entries
-from icebergds.testing.tables import TableBuilder
 
 _Row = tuple[Any, ...]
 _NOW_AGE = 40 * 365 * 24 * 60 * 60 * 1000

@@ -9,6 +9,10 @@ from itertools import product
 from pathlib import Path
 
 import pytest
+from built.api_tables import ids_of, new_table, rows
+from built.commit_tables import SCHEMA, open_table
+from built.damage import drop_block
+from built.tables import TableBuilder
 
 from icebergds import ExpiredSnapshots, Table, load_table
 from icebergds.errors import IcebergError, UnsupportedFeatureError
@@ -17,10 +21,6 @@ from icebergds.io.fileio import FileIO
 from icebergds.spec.snapshot import RefType, SnapshotRef
 from icebergds.spec.statistics import PartitionStatisticsFile, StatisticsFile
 from icebergds.spec.updates.table_updates import SetPartitionStatistics, SetStatistics
-from icebergds.testing.api_tables import ids_of, new_table, rows
-from icebergds.testing.commit_tables import SCHEMA, open_table
-from icebergds.testing.damage import drop_block
-from icebergds.testing.tables import TableBuilder
 
 _ALL = 1_750_000_000_000
 """After all snapshots of a builder, which are of 2023."""

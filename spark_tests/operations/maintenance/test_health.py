@@ -11,6 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from built.api_tables import ids_of, new_table, rows
+from built.commit_tables import create_table as table_of_files
+from built.contents import live_files
+from built.delta_tables import BY_DATA, BY_ID, SCHEMA, UNPARTITIONED, DeltaTable
+from built.tables import TableBuilder
 from effort import examples
 from hypothesis import given, strategies as st
 
@@ -21,11 +26,6 @@ from icebergds.errors import InvalidOptionError, NoSuchSnapshotError
 from icebergds.operations.maintenance.health.advice import Advice
 from icebergds.spec.partition import PartitionSpec
 from icebergds.spec.updates.table_updates import AddPartitionSpec, SetDefaultSpec
-from icebergds.testing.api_tables import ids_of, new_table, rows
-from icebergds.testing.commit_tables import create_table as table_of_files
-from icebergds.testing.contents import live_files
-from icebergds.testing.delta_tables import BY_DATA, BY_ID, SCHEMA, UNPARTITIONED, DeltaTable
-from icebergds.testing.tables import TableBuilder
 
 _ROUNDS = 4
 """Following advice gives rise to other advice a few times at most."""

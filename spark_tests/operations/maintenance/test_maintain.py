@@ -10,6 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from built.api_tables import new_table, rows
+from built.contents import live_files
+from built.delta_tables import BY_DATA, DeltaTable
 from commit.interleaving import InterleavedOperations
 
 from icebergds import (
@@ -36,9 +39,6 @@ from icebergds.operations.maintenance.runner import LocalRunner
 from icebergds.operations.write.options import WriteOptions
 from icebergds.spec.snapshot import RefType, SnapshotRef
 from icebergds.spec.updates.table_updates import SetProperties, SetSnapshotRef
-from icebergds.testing.api_tables import new_table, rows
-from icebergds.testing.contents import live_files
-from icebergds.testing.delta_tables import BY_DATA, DeltaTable
 from icebergds.testing.faults import Fault, Faults, FaultyOperations, When
 
 _ILL = {"commit.manifest-merge.enabled": "false", "history.expire.max-snapshot-age-ms": "-1000"}

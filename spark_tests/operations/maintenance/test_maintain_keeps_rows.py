@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from built.delta_tables import BY_DATA, BY_ID, UNPARTITIONED
 from effort import examples
 from hypothesis import given, strategies as st
 from maintained_tables import MaintainedTable, Step
@@ -18,7 +19,6 @@ from icebergds.operations.maintenance.rewrite.options import RewriteOptions
 from icebergds.operations.write.options import WriteOptions
 from icebergds.spec.partition import PartitionSpec
 from icebergds.spec.updates.table_updates import SetProperties
-from icebergds.testing.delta_tables import BY_DATA, BY_ID, UNPARTITIONED
 
 _CHANGES = ("append", "upsert", "delete_keys", "delete", "update")
 _OF_METADATA = ("rewrite", "convert", "expire", "branch", "tag", "roll_back", "evolve", "upgrade")

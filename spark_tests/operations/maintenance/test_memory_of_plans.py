@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from built.commit_tables import create_table
 
 from icebergds import Table, load_table
 from icebergds.catalog.address import TableAddress
@@ -24,7 +25,6 @@ from icebergds.operations.maintenance.runner import TaskAttempt
 from icebergds.operations.write.options import WriteOptions
 from icebergds.scan.tasks import FileScanTask
 from icebergds.spec.manifest import DataFile, FileContent, FileFormat
-from icebergds.testing.commit_tables import create_table
 
 _FILES, _DAYS = 6000, 6
 # Objects are created for some files at a time.

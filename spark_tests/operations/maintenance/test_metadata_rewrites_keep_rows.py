@@ -11,6 +11,8 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from built.api_tables import catalog_in, create_table, ids_of, open_table, rows
+from built.delta_tables import BY_DATA, BY_ID, UNPARTITIONED, DeltaTable
 from effort import examples, rounds
 from hypothesis import given, strategies as st
 
@@ -22,8 +24,6 @@ from icebergds.operations.maintenance.deletes.remove_dangling_deletes import rem
 from icebergds.operations.maintenance.rewrite_manifests import rewrite_manifests
 from icebergds.spec.reserved import LAST_UPDATED_SEQUENCE_NUMBER, ROW_ID
 from icebergds.spec.updates.table_updates import UpgradeFormatVersion
-from icebergds.testing.api_tables import catalog_in, create_table, ids_of, open_table, rows
-from icebergds.testing.delta_tables import BY_DATA, BY_ID, UNPARTITIONED, DeltaTable
 from icebergds.write.task import write_batches
 
 _ROUNDS = rounds("ICEBERGDS_MAINTENANCE_RACES", pull=6, nightly=40)

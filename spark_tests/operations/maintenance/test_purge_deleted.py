@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from built.delta_tables import BY_DATA, DeltaTable
 from commit.interleaving import InterleavedOperations
 from stored_bytes import files_with
 
@@ -26,7 +27,6 @@ from icebergds.operations.maintenance.runner import LocalRunner
 from icebergds.operations.write.options import WriteOptions
 from icebergds.spec.manifest import FileContent
 from icebergds.spec.updates.table_updates import SetProperties
-from icebergds.testing.delta_tables import BY_DATA, DeltaTable
 
 SECRET = "erase-me-1234"
 _PLAIN = {

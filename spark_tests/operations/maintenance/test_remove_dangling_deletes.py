@@ -9,6 +9,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from built.api_tables import catalog_in, create_table, ids_of, rows
+from built.commit_tables import (
+    BY_DAY,
+    SCHEMA,
+    CommitTable,
+    create_table as table_of_files,
+    open_table,
+)
+from built.contents import snapshot_entries
+from built.delta_tables import BY_DATA, DeltaTable
+from built.tables import TableBuilder
 from commit.interleaving import InterleavedOperations
 from effort import examples
 from hypothesis import given, strategies as st
@@ -29,17 +40,6 @@ from icebergds.operations.maintenance.deletes.remove_dangling_deletes import (
 from icebergds.spec.manifest import DataFile, ManifestEntry, ManifestEntryStatus
 from icebergds.spec.partition import PartitionSpec
 from icebergds.spec.snapshot import Snapshot
-from icebergds.testing.api_tables import catalog_in, create_table, ids_of, rows
-from icebergds.testing.commit_tables import (
-    BY_DAY,
-    SCHEMA,
-    CommitTable,
-    create_table as table_of_files,
-    open_table,
-)
-from icebergds.testing.contents import snapshot_entries
-from icebergds.testing.delta_tables import BY_DATA, DeltaTable
-from icebergds.testing.tables import TableBuilder
 
 _File = tuple[str, int | None]
 _UNPARTITIONED = PartitionSpec(1, ())

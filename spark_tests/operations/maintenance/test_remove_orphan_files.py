@@ -12,6 +12,9 @@ from unittest import mock
 
 import pyarrow as pa
 import pytest
+from built.api_tables import ids_of, new_table, rows
+from built.damage import drop_block
+from built.schemas import optional
 from orphans import aged, change, files_below, plant, removed, root_of, rows_of_all
 
 from icebergds import PartitionField, PartitionSpec, Schema, Table, load_catalog, load_table
@@ -27,9 +30,6 @@ from icebergds.spec.updates.table_updates import (
     SetSnapshotRef,
     SetStatistics,
 )
-from icebergds.testing.api_tables import ids_of, new_table, rows
-from icebergds.testing.damage import drop_block
-from icebergds.testing.schemas import optional
 
 UUID = "123e4567-e89b-12d3-a456-426614174000"
 

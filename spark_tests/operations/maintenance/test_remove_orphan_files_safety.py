@@ -15,6 +15,15 @@ from unittest import mock
 
 import pyarrow as pa
 import pytest
+from built.api_tables import (
+    DAYS,
+    catalog_in,
+    create_table,
+    ids_of,
+    new_table,
+    open_table,
+    rows,
+)
 from effort import IS_NIGHTLY, examples
 from fsspec.implementations.memory import MemoryFileSystem
 from hypothesis import HealthCheck, given, strategies as st
@@ -32,15 +41,6 @@ from icebergds.io import fileio, recursive_listing
 from icebergds.io.fileio import FileIO
 from icebergds.spec.snapshot import RefType, SnapshotRef
 from icebergds.spec.updates.table_updates import RemoveSnapshots, SetProperties, SetSnapshotRef
-from icebergds.testing.api_tables import (
-    DAYS,
-    catalog_in,
-    create_table,
-    ids_of,
-    new_table,
-    open_table,
-    rows,
-)
 from icebergds.testing.faults import Fault, Faults, When
 from icebergds.testing.faulty_system import DISK, faulty_client, faulty_system
 

@@ -11,6 +11,8 @@ from threading import Lock
 from typing import Any, TypeVar
 
 import pytest
+from built.contents import data_files, live_files, unused_files
+from built.delta_tables import BY_DATA, BY_ID, UNPARTITIONED, DeltaTable
 from effort import examples
 from hypothesis import given, strategies as st
 
@@ -34,8 +36,6 @@ from icebergds.spec.manifest import FileContent
 from icebergds.spec.partition import PartitionSpec
 from icebergds.spec.snapshot import RefType, SnapshotRef
 from icebergds.spec.updates.table_updates import AddPartitionSpec, SetDefaultSpec, SetSnapshotRef
-from icebergds.testing.contents import data_files, live_files, unused_files
-from icebergds.testing.delta_tables import BY_DATA, BY_ID, UNPARTITIONED, DeltaTable
 from icebergds.testing.faults import Fault, Faults, FaultyOperations, When
 
 _Item = TypeVar("_Item")

@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from built.contents import data_files, live_files, unused_files
+from built.delta_tables import BY_DATA, BY_ID, DeltaTable
 from test_rewrite_data_files import ALL, add_spec, numbers, rewrite, table_of, ten_files
 
 from icebergds import load_table
@@ -30,8 +32,6 @@ from icebergds.operations.write.options import WriteOptions
 from icebergds.spec.manifest import DataFile, FileContent
 from icebergds.spec.snapshot import RefType, SnapshotRef
 from icebergds.spec.updates.table_updates import SetSnapshotRef, UpgradeFormatVersion
-from icebergds.testing.contents import data_files, live_files, unused_files
-from icebergds.testing.delta_tables import BY_DATA, BY_ID, DeltaTable
 
 
 def data_file_of(table: DeltaTable) -> DataFile:

@@ -11,6 +11,9 @@ from typing import Any
 
 import fastavro
 import pytest
+from built.api_tables import catalog_in, create_table, ids_of, rows
+from built.commit_tables import CommitTable, create_table as table_of_files
+from built.delta_tables import BY_DATA, DeltaTable
 from commit.interleaving import InterleavedOperations
 
 from icebergds.api.table import load_table
@@ -38,9 +41,6 @@ from icebergds.spec.updates.table_updates import (
     SetDefaultSpec,
     UpgradeFormatVersion,
 )
-from icebergds.testing.api_tables import catalog_in, create_table, ids_of, rows
-from icebergds.testing.commit_tables import CommitTable, create_table as table_of_files
-from icebergds.testing.delta_tables import BY_DATA, DeltaTable
 
 _BY_BUCKET_AND_DAY = PartitionSpec(
     0,

@@ -10,6 +10,11 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
+from built.commit_tables import BY_DAY, SCHEMA
+from built.contents import unused_files
+from built.delta_tables import BY_DATA, UNPARTITIONED, DeltaTable
+from built.files import write_parquet_file
+from built.tables import TableBuilder
 from effort import examples
 from hypothesis import given, strategies as st
 from position_delete_tables import ALL, Days, position_deletes_of
@@ -34,11 +39,6 @@ from icebergds.spec.updates.table_updates import (
     SetDefaultSpec,
     UpgradeFormatVersion,
 )
-from icebergds.testing.commit_tables import BY_DAY, SCHEMA
-from icebergds.testing.contents import unused_files
-from icebergds.testing.delta_tables import BY_DATA, UNPARTITIONED, DeltaTable
-from icebergds.testing.files import write_parquet_file
-from icebergds.testing.tables import TableBuilder
 
 _ROW = StructType(SCHEMA.fields)
 _TWO = {"min-input-files": "2"}

@@ -10,6 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from built.api_tables import faulty
+from built.commit_tables import CommitTable, open_table
+from built.contents import unused_files
 from position_delete_tables import ALL, Days, position_deletes_of
 
 from icebergds import RewrittenPositionDeletes
@@ -33,9 +36,6 @@ from icebergds.operations.write.options import WriteOptions
 from icebergds.spec.manifest import DataFile, DataFileRef
 from icebergds.spec.snapshot import RefType, SnapshotRef
 from icebergds.spec.updates.table_updates import SetSnapshotRef, UpgradeFormatVersion
-from icebergds.testing.api_tables import faulty
-from icebergds.testing.commit_tables import CommitTable, open_table
-from icebergds.testing.contents import unused_files
 from icebergds.testing.faults import Fault, Faults, FaultyOperations, When
 
 

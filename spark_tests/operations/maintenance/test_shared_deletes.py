@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from built.api_tables import ids_of
+from built.delta_tables import SCHEMA
+from built.tables import TableBuilder
 
 from icebergds import Table, load_table
-from icebergds.testing.api_tables import ids_of
-from icebergds.testing.delta_tables import SCHEMA
-from icebergds.testing.tables import TableBuilder
 
 
 def _table(tmp_path: Path, deleted: int) -> Table:

@@ -9,6 +9,8 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
+from built.contents import live_files, unused_files
+from built.delta_tables import BY_DATA, DeltaTable
 from effort import examples
 from hypothesis import HealthCheck, given, strategies as st
 from local_shuffle import LocalShuffle
@@ -27,8 +29,6 @@ from icebergds.operations.maintenance.runner import LocalRunner, Runner
 from icebergds.operations.write.options import WriteOptions
 from icebergds.spec.sort import NullOrder, SortDirection, SortField, SortOrder
 from icebergds.spec.transforms import IdentityTransform
-from icebergds.testing.contents import live_files, unused_files
-from icebergds.testing.delta_tables import BY_DATA, DeltaTable
 from icebergds.write.rows.arrangement import Curve
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from built.api_tables import new_table, rows
 from effort import examples
 from hypothesis import given, strategies as st
 from strategies.evolving_table import EvolvingTable
@@ -20,7 +21,6 @@ from icebergds.formats.manifests.manifest_list import read_snapshot_manifests
 from icebergds.operations.statistics import partition_stats
 from icebergds.operations.statistics.partition_stats_file import read_partition_stats
 from icebergds.operations.statistics.partition_totals import PartitionStats
-from icebergds.testing.api_tables import new_table, rows
 
 
 def _partitioned(directory: Path, **given: Any) -> Table:

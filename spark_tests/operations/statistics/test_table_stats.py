@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from built.api_tables import new_table, rows
 from commit.interleaving import InterleavedOperations
 
 from icebergds import StatisticsFile, Table, load_catalog
@@ -16,7 +17,6 @@ from icebergds.errors import InvalidOptionError, NoSuchSnapshotError
 from icebergds.formats.puffin import read_puffin_footer
 from icebergds.operations.maintenance.runner import LocalRunner
 from icebergds.operations.statistics.table_stats import compute_table_stats
-from icebergds.testing.api_tables import new_table, rows
 
 
 @pytest.fixture

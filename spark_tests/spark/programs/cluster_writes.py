@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import pyarrow as pa
+from built.tables import TableBuilder
 from executors import kill_executor, kill_workers
 from pyspark import TaskContext
 from pyspark.errors import PySparkException
@@ -16,7 +17,6 @@ from pyspark.sql import DataFrame, SparkSession
 
 from icebergds import NestedField, Schema, load_table
 from icebergds.spec.types import LONG, STRING
-from icebergds.testing.tables import TableBuilder
 
 # Kills something, or returns the row that offends.
 Strike: TypeAlias = Callable[[], list[pa.RecordBatch] | None]

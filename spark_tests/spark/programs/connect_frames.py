@@ -16,6 +16,7 @@ from pyspark.sql import DataFrame, SparkSession, functions as f
 
 sys.path.append(str(Path(__file__).parents[1]))
 
+from built.tables import TableBuilder
 from frame_programs import filled, program, run
 
 from icebergds import Table, load_catalog, register
@@ -23,7 +24,6 @@ from icebergds.spec.partition import PartitionField, PartitionSpec
 from icebergds.spec.schema import Schema
 from icebergds.spec.transforms import IdentityTransform
 from icebergds.spec.types import DATE, DOUBLE, INT, STRING, TIMESTAMPTZ, DecimalType, NestedField
-from icebergds.testing.tables import TableBuilder
 
 _MAPPING = json.dumps(
     [

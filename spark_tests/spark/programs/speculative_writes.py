@@ -19,12 +19,12 @@ from typing import Any, TypeAlias
 
 import pyarrow as pa
 import pyspark
+from built.tables import TableBuilder
 from cluster_writes import ROWS, SCHEMA
 from pyspark import TaskContext
 from pyspark.sql import SparkSession
 
 from icebergds import load_table
-from icebergds.testing.tables import TableBuilder
 
 # What each of two attempts does when it has its rows: its number, and whether there is a file.
 Fate: TypeAlias = Callable[[int, Callable[[str], bool]], None]

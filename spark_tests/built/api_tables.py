@@ -12,6 +12,9 @@ from typing import Any, TypeAlias
 
 import pyarrow as pa
 
+from built.commit_tables import IMPATIENT
+from built.rows import arrow_table
+from built.schemas import optional
 from icebergds.api.catalog import load_catalog
 from icebergds.api.table import Table, load_table
 from icebergds.catalog.address import TableAddress
@@ -24,10 +27,7 @@ from icebergds.operations.write.options import parse_write_options
 from icebergds.spec.manifest import DataFile
 from icebergds.spec.schema import Schema
 from icebergds.spec.types import INT, LONG, STRING
-from icebergds.testing.commit_tables import IMPATIENT
 from icebergds.testing.faults import Faults, FaultyFileIO
-from icebergds.testing.rows import arrow_table
-from icebergds.testing.schemas import optional
 from icebergds.write.task import write_batches
 
 Properties: TypeAlias = Mapping[str, str]

@@ -9,6 +9,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from built.commit_tables import CommitTable, create_table
+from built.rows import arrays
 from icebergds.commit.append import Append
 from icebergds.commit.options import IsolationLevel
 from icebergds.commit.row_delta import RowDelta
@@ -30,8 +32,6 @@ from icebergds.spec.snapshot import Snapshot
 from icebergds.spec.sort import SortOrder
 from icebergds.spec.transforms import BucketTransform, IdentityTransform
 from icebergds.spec.types import LONG, STRING, NestedField
-from icebergds.testing.commit_tables import CommitTable, create_table
-from icebergds.testing.rows import arrays
 from icebergds.write.changes.deltas import DeltaFiles, merge_deltas
 from icebergds.write.changes.key_hashes import refuse_shared_keys
 from icebergds.write.changes.keyed_delta import plan_keyed_delta, write_keyed_delta

@@ -12,6 +12,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from built.data_files import write_file
+from built.files import Row, write_parquet_file
+from built.manifests import ManifestWriter, with_row_ids
+from built.rows import record_batch
 from icebergds.formats.deletes.deletion_vector import encode_deletion_vector
 from icebergds.formats.deletes.positions import PositionSet
 from icebergds.formats.manifests.manifest_list import read_snapshot_manifests, write_manifest_list
@@ -30,10 +34,6 @@ from icebergds.spec.reserved import DELETE_FILE_PATH, DELETE_POS, POS
 from icebergds.spec.schema import Schema
 from icebergds.spec.snapshot import RefType, Snapshot, SnapshotLogEntry, SnapshotRef
 from icebergds.spec.sort import SortOrder
-from icebergds.testing.data_files import write_file
-from icebergds.testing.files import Row, write_parquet_file
-from icebergds.testing.manifests import ManifestWriter, with_row_ids
-from icebergds.testing.rows import record_batch
 
 _FIRST_TIMESTAMP_MS = 1_700_000_000_000
 

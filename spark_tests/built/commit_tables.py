@@ -10,6 +10,8 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
+from built.contents import snapshot_entries
+from built.files import write_parquet_file
 from icebergds.catalog.filesystem.commits import create_at_location, location_operations
 from icebergds.commit.operations import TableOperations, TableState
 from icebergds.commit.options import CommitOptions
@@ -26,8 +28,6 @@ from icebergds.spec.transforms import IdentityTransform
 from icebergds.spec.types import INT, LONG, NestedField
 from icebergds.spec.updates.new_table import new_table_updates
 from icebergds.spec.updates.table_updates import SetProperties, TableUpdate
-from icebergds.testing.contents import snapshot_entries
-from icebergds.testing.files import write_parquet_file
 
 SCHEMA = Schema((NestedField(1, "id", LONG), NestedField(2, "day", INT)))
 BY_DAY = PartitionSpec(0, (PartitionField((2,), 1000, IdentityTransform(), "day"),))
