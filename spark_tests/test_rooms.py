@@ -85,8 +85,6 @@ def test_a_room_is_named_however_it_is_written(source: str) -> None:
 
 # Imports inside of functions and for types alone that close a circle. None is added.
 _CLOSING = {
-    # Methods of its class, which they are bound to.
-    ("icebergds.catalog.sql.views", "icebergds.catalog.sql.catalog"),
     # For the number of the version.
     ("icebergds.statements.queries.functions", "icebergds"),
 }
