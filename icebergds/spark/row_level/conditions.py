@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable
 from datetime import date, datetime
 from decimal import Decimal
+from itertools import zip_longest
 from typing import Any, TypeAlias
 
 from pyspark.errors import AnalysisException, PySparkException
@@ -136,7 +137,7 @@ def _without_queries(text: str) -> str:
     kept: list[str] = []
     at = depth = 0
     opened: int | None = None
-    for token, then in zip(tokens, (*tokens[1:], None), strict=True):
+    for token, then in zip_longest(tokens, tokens[1:]):
         if token.is_sign("("):
             if opened is None and then is not None and then.is_word(*_QUERIES):
                 kept.append(text[at : token.end])
