@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from pyspark.sql import SparkSession
 
-from icebergds.spark.registration import register as register_format
-from icebergds.statements.taken_over import give_back_sql
+from icebergds.spark import registration
+from icebergds.spark.patches import apply_patches
+from icebergds.spark.registered import Statements
 
 
 def register(
@@ -47,20 +50,20 @@ def register(
             out files by the conditions of their `where` and `filter`.
         writer: make `df.write.format("icebergpy")` and `df.writeTo` give writers of ours, which
             shuffle and sort rows as the tables ask for, and create and replace tables.
-        sql: make `spark.sql` and `spark.table`, of this object, run statements on tables of our
-            catalogs, as `icebergds.sql` does, and let `spark.catalog` know these; False undoes it.
+        sql: make `spark.sql` and `spark.table` run statements on tables of our catalogs, as
+            `icebergds.sql` does, and let `spark.catalog` know these; False undoes it.
     """
-    register_format(
-        spark,
-        fast_writes=fast_writes,
-        native_scans=native_scans,
-        reader=reader,
-        writer=writer,
-    )
+    statements: Statements | None = None
     if sql:
         # Sessions without it start sooner.
-        from icebergds.statements.take_over import take_over_sql
+        from icebergds.statements import take_over
 
-        take_over_sql(spark)
-    else:
-        give_back_sql(spark)
+        statements = take_over
+    arguments: dict[str, Any] = {
+        "fast_writes": fast_writes,
+        "native_scans": native_scans,
+        "reader": reader,
+        "writer": writer,
+    }
+    registration.register(spark, **arguments, statements=statements)
+    apply_patches(spark)

@@ -9,6 +9,7 @@ from pyspark.sql import DataFrame
 from icebergds.errors import InvalidStatementError, UnsupportedFeatureError
 from icebergds.expr.names import in_backticks
 from icebergds.spark.dataframe_schema import iceberg_schema, optional_columns
+from icebergds.spark.patches import own
 from icebergds.spec.table_properties import FORMAT_VERSION
 from icebergds.statements.commands.definitions.creation import create_once, with_owner
 from icebergds.statements.commands.definitions.new_table import TableDefinition, read_like_clause
@@ -16,7 +17,6 @@ from icebergds.statements.names.scope import CatalogName, NameScope
 from icebergds.statements.names.table_names import read_name
 from icebergds.statements.names.tables import find_table
 from icebergds.statements.results import nothing
-from icebergds.statements.taken_over import own_catalog
 from icebergds.statements.text.cursor import Cursor
 
 
@@ -74,7 +74,7 @@ def _create_like_spark(
     scope: NameScope, name: CatalogName, clauses: TableDefinition, source: tuple[str, ...]
 ) -> None:
     quoted = in_backticks(source)
-    partitioned = [c.name for c in own_catalog(scope.spark).listColumns(quoted) if c.isPartition]
+    partitioned = [c.name for c in own(scope.spark, "catalog").listColumns(quoted) if c.isPartition]
     scope.catalog(name.catalog).create_table(
         name.parts,
         optional_columns(iceberg_schema(scope.spark.table(quoted).schema)),
