@@ -1,7 +1,8 @@
 """What registration changes in PySpark: attributes of its classes, listed in `PATCHES`.
 
 Each replacement asks whether the session that it is called for is registered, and otherwise does
-what Spark's own does. They are put in place when the first session is registered.
+what Spark's own does. They are put in place when the first session is registered, and Spark's own
+are put back when the last one no longer is.
 """
 
 from __future__ import annotations
@@ -125,6 +126,15 @@ def apply_patches(spark: SparkSession) -> None:
                 own = vars(owner)[patch.attribute]
                 _applied[key] = applied = _Applied(own, patch.replacement(own))
                 setattr(owner, patch.attribute, applied.ours)
+
+
+def undo_patches() -> None:
+    """Puts Spark's own attributes back, but those that others have replaced since."""
+    for (owner, attribute), applied in list(_applied.items()):
+        # What wraps ours goes on to call it, and then finds no registered session.
+        if vars(owner)[attribute] is applied.ours:
+            setattr(owner, attribute, applied.own)
+            del _applied[owner, attribute]
 
 
 def own(thing: Any, attribute: str) -> Any:

@@ -43,6 +43,7 @@ class Registered:
         application: its id; None if the session runs in another process.
         source: the data source, which knows the catalogs.
         statements: None if SQL was not asked for.
+        before: the settings that registration replaced; None for those that were not set.
     """
 
     application: str | None
@@ -50,6 +51,7 @@ class Registered:
     session: weakref.ref[SparkSession]
     source: type[DataSource]
     statements: Statements | None
+    before: Mapping[str, str | None]
 
 
 @dataclass(slots=True, weakref_slot=True, eq=False)
@@ -115,3 +117,10 @@ def need_source(spark: SparkSession) -> None:
         keep_replacement_quiet(spark)
         spark.dataSource.register(known.source)
         _sources[key] = known.source
+
+
+def forget_source(spark: SparkSession, plain: type[DataSource]) -> None:
+    """Replaces the data source of a session, if Spark has got it, by one that knows no catalogs."""
+    if is_connect(spark) or _sources.pop(session_of(spark).key, None) is not None:
+        keep_replacement_quiet(spark)
+        spark.dataSource.register(plain)

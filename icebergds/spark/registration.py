@@ -23,6 +23,7 @@ from icebergds.spark.registered import (
     SESSION_ID,
     Registered,
     Statements,
+    forget_source,
     registered,
     session_of,
     sessions,
@@ -65,6 +66,8 @@ def register(
     if fast_writes:
         settings[MAX_BYTES_PER_BATCH] = UNBOUNDED
     now = spark.conf.getAll
+    known = sessions.get(session_of(spark).key)
+    before = {name: now.get(name) for name in settings} | dict(known.before if known else {})
     for name, value in settings.items():
         spark.conf.set(name, value)
     _forget_ended(application := _application(spark))
@@ -77,10 +80,28 @@ def register(
             session=weakref.ref(spark),
             source=_source(catalogs),
             statements=statements,
+            before=before,
         ),
     )
     if is_connect(spark) and catalogs:
         _warn_of_hidden(spark, catalogs)
+
+
+def unregister(spark: SparkSession) -> bool:
+    """Undoes `register`; returns whether no session of this process is registered any more."""
+    session = session_of(spark)
+    if session.id is not None:
+        known = sessions.pop(session.key, None)
+        _publish_catalogs()
+        for name, value in {**(known.before if known else {}), SESSION_ID: None}.items():
+            if value is None:
+                spark.conf.unset(name)
+            else:
+                spark.conf.set(name, value)
+        forget_source(spark, IcebergDataSource)
+        session.id = None
+        session.kept.clear()
+    return not sessions
 
 
 def read_catalogs_again(spark: SparkSession) -> None:

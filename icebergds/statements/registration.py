@@ -7,7 +7,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from icebergds.spark import registration
-from icebergds.spark.patches import apply_patches
+from icebergds.spark.patches import apply_patches, undo_patches
 from icebergds.spark.registered import Statements
 
 
@@ -67,3 +67,16 @@ def register(
     }
     registration.register(spark, **arguments, statements=statements)
     apply_patches(spark)
+
+
+def unregister(spark: SparkSession) -> None:
+    """Undoes `register`: the session's settings, statements, readers and writers are as before it.
+
+    What `register` replaces in PySpark's classes is put back when no session of this process is
+    registered any more. Does nothing if the session is not registered.
+
+    Args:
+        spark: the session.
+    """
+    if registration.unregister(spark):
+        undo_patches()
