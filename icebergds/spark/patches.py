@@ -72,6 +72,12 @@ PATCHES = (
     Patch("SparkSession", "sql", session_verbs.sql, _SQL),
     Patch("SparkSession", "table", session_verbs.table, _SQL),
     Patch("SparkSession", "catalog", session_verbs.catalog, _SQL),
+    Patch(
+        "SparkSession",
+        "newSession",
+        session_verbs.new_session,
+        "registers the new session, with the same catalogs",
+    ),
     Patch("RuntimeConfig", "set", registration.following, _CATALOGS),
     Patch("RuntimeConfig", "unset", registration.following, _CATALOGS),
     Patch("Catalog", "createTable", session_verbs.create_table, _REFUSED),

@@ -7,7 +7,7 @@ A session is that of the JVM or of the server, not an object of PySpark: `df.spa
 from __future__ import annotations
 
 import weakref
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from copy import copy
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
@@ -43,6 +43,7 @@ class Registered:
         application: its id; None if the session runs in another process.
         source: the data source, which knows the catalogs.
         statements: None if SQL was not asked for.
+        again: registers another session in the same way.
         before: the settings that registration replaced; None for those that were not set.
     """
 
@@ -51,6 +52,7 @@ class Registered:
     session: weakref.ref[SparkSession]
     source: type[DataSource]
     statements: Statements | None
+    again: Callable[[SparkSession], None]
     before: Mapping[str, str | None]
 
 

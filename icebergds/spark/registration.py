@@ -47,6 +47,7 @@ def register(
     reader: bool = True,
     writer: bool = True,
     statements: Statements | None,
+    again: Callable[[SparkSession], None],
 ) -> None:
     """Registers the format `icebergpy` with a session, and the catalogs of its configuration.
 
@@ -55,6 +56,7 @@ def register(
 
     Args:
         statements: what runs SQL; None for Spark itself.
+        again: registers another session in the same way.
     """
     settings = {
         NATIVE_SCANS: _text(native_scans),
@@ -80,6 +82,7 @@ def register(
             session=weakref.ref(spark),
             source=_source(catalogs),
             statements=statements,
+            again=again,
             before=before,
         ),
     )

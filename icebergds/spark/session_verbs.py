@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from icebergds.errors import InvalidOptionError
 from icebergds.spark.registered import need_source, registered
+from icebergds.spark.registration import CATALOG_PREFIX
 from icebergds.spark.verbs import FORMAT, is_format
 
 if TYPE_CHECKING:
@@ -70,6 +71,22 @@ def catalog(of_spark: Any) -> property:
         return known.statements.catalog(self)
 
     return property(catalog, doc=of_spark.__doc__)
+
+
+def new_session(of_spark: Callable[..., Any]) -> Callable[..., Any]:
+    """`SparkSession.newSession`: as Spark's, it has its own settings, but for our catalogs."""
+
+    @wraps(of_spark)
+    def new_session(self: SparkSession) -> Any:
+        found, known = of_spark(self), registered(self)
+        if known is not None:
+            for name, properties in known.catalogs.items():
+                for key, value in properties.items():
+                    found.conf.set(f"{CATALOG_PREFIX}{name}.{key}", value)
+            known.again(found)
+        return found
+
+    return new_session
 
 
 def create_table(of_spark: Callable[..., Any]) -> Callable[..., Any]:

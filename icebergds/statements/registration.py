@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from pyspark.sql import SparkSession
@@ -65,7 +66,8 @@ def register(
         "reader": reader,
         "writer": writer,
     }
-    registration.register(spark, **arguments, statements=statements)
+    again = partial(register, **arguments, sql=sql)
+    registration.register(spark, **arguments, statements=statements, again=again)
     apply_patches(spark)
 
 

@@ -61,6 +61,7 @@ def test_all_objects_of_a_session_know_its_tables(seen: Any) -> None:
         "active": "0 rows",
         "thread": "0 rows",
         "SQLContext": 0,
+        "new session": "0 rows",
         "current": "db",
         "batch": [2, True],
     }

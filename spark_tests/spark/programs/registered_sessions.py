@@ -116,11 +116,20 @@ def other_objects(spark: SparkSession, directory: str) -> dict[str, Any]:
             "active": read(SparkSession.active()),
             "thread": threads.submit(read, spark).result(),
             "SQLContext": len(SQLContext(spark.sparkContext, same).table("lake.db.t").collect()),
+            "new session": new_session(spark),
         }
     spark.sql("USE lake.db")
     found["current"] = same.catalog.currentDatabase()
     found["batch"] = batch(spark, Path(directory))
     spark.sql("USE spark_catalog")
+    return found
+
+
+def new_session(spark: SparkSession) -> str:
+    new = spark.newSession()
+    new.range(0).writeTo("lake.db.t").append()
+    found = read(new)
+    icebergds.unregister(new)
     return found
 
 
