@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 from spark_reads import run_program
 
+import icebergds
 from icebergds.spark.patches import PATCHES
 
 pytestmark = [pytest.mark.spark, pytest.mark.every_spark]
@@ -65,3 +67,10 @@ def test_all_objects_of_a_session_know_its_tables(seen: Any) -> None:
         "current": "db",
         "batch": [2, True],
     }
+
+
+def test_a_setting_registers_sessions_without_a_call(tmp_path: Path) -> None:
+    discovery = Path(icebergds.__file__).parent / "spark" / "discovery"
+    arguments = str(discovery), str(tmp_path / "lake")
+    seen = run_program("configured_session.py", *arguments, directory=tmp_path)
+    assert seen == {"rows": 2, "new session": 2}
