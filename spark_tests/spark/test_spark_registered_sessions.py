@@ -74,3 +74,12 @@ def test_a_setting_registers_sessions_without_a_call(tmp_path: Path) -> None:
     arguments = str(discovery), str(tmp_path / "lake")
     seen = run_program("configured_session.py", *arguments, directory=tmp_path)
     assert seen == {"rows": 2, "new session": 2}
+
+
+def test_the_documentation_has_the_table_of_patches() -> None:
+    rows: dict[str, list[str]] = {}
+    for patch in PATCHES:
+        rows.setdefault(patch.why, []).append(f"`{patch.owner}.{patch.attribute}`")
+    page = (Path(icebergds.__file__).parents[1] / "docs" / "sql.md").read_text()
+    for why, names in rows.items():
+        assert f"| {', '.join(names)} | {why} |" in page
