@@ -24,8 +24,8 @@ from pathlib import Path
 
 from pyspark.sql import Column, DataFrame, SparkSession, functions as f
 
+from icebergds import register
 from icebergds.api.table import load_table
-from icebergds.spark.registration import register
 
 os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
 FILES = 4

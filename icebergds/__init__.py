@@ -95,7 +95,7 @@ if TYPE_CHECKING:
         ViewMetadata,
         ViewVersion,
     )
-    from icebergds.statements.registration import register
+    from icebergds.statements.registration import register, unregister
     from icebergds.statements.run import sql
     from icebergds.types import (
         BinaryType,
@@ -233,7 +233,7 @@ _NAMES = {
         "ViewMetadata",
         "ViewVersion",
     ),
-    "icebergds.statements.registration": ("register",),
+    "icebergds.statements.registration": ("register", "unregister"),
     "icebergds.statements.run": ("sql",),
     "icebergds.types": (
         "BinaryType",
@@ -379,6 +379,7 @@ __all__ = [
     "register",
     "snapshot",
     "sql",
+    "unregister",
 ]
 
 

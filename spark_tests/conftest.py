@@ -60,16 +60,14 @@ def _catalogs_of_other_modules_are_forgotten() -> Iterator[None]:
 
 def _forgetting_catalogs() -> Iterator[None]:
     """Sessions that tests register live on in Spark, and would define catalogs for others."""
-    registration = sys.modules.get("icebergds.spark.registration")
-    kept = {} if registration is None else dict(registration._registered)
+    known = sys.modules.get("icebergds.spark.registered")
+    kept = {} if known is None else dict(known.sessions)
     yield
     registration = sys.modules.get("icebergds.spark.registration")
-    if registration is not None and registration._registered != kept:
-        registration._registered.clear()
-        registration._registered.update(kept)
-        by_session = {session: each.catalogs for session, each in kept.items()}
-        active = registration._active_session_id
-        registration.set_session_catalogs(registration.SessionCatalogs(by_session, active))
+    if registration is not None and registration.sessions != kept:
+        registration.sessions.clear()
+        registration.sessions.update(kept)
+        registration._publish_catalogs()
 
 
 @pytest.fixture(scope="session")

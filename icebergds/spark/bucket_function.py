@@ -12,6 +12,7 @@ from pyspark.sql.pandas.functions import arrow_udf
 from icebergds.errors import InvalidDataError
 from icebergds.formats.arrow.transforms import apply_transform
 from icebergds.formats.arrow.types import is_binary, is_text, to_arrow
+from icebergds.spark.registered import session_of
 from icebergds.spec.transforms import BucketTransform
 from icebergds.spec.types import (
     BINARY,
@@ -28,16 +29,17 @@ from icebergds.spec.types import (
 BUCKET_FUNCTION = "icebergds_bucket"
 """The name of the function: of a number of buckets, and a value."""
 
-_REGISTERED = "_icebergds_has_bucket"
+_REGISTERED = "bucket function"
 
 
 def register_bucket_function(spark: SparkSession) -> None:
     """Makes the function one of a session, once."""
-    if not getattr(spark, _REGISTERED, False):
+    kept = session_of(spark).kept
+    if _REGISTERED not in kept:
         # PySpark's annotations know arrow_udf with Arrow's own types alone.
         function: Any = arrow_udf
         spark.udf.register(BUCKET_FUNCTION, function(buckets_of, "int"))
-        setattr(spark, _REGISTERED, True)
+        kept[_REGISTERED] = True
 
 
 def buckets_of(numbers: pa.Array, values: pa.Array) -> pa.Array:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import wraps
 from typing import Any
 from urllib.parse import unquote
@@ -16,7 +16,6 @@ from urllib.parse import unquote
 _FAILURE = re.compile(r"\[FAILED_READ_FILE\.(?!FILE_NOT_EXIST)\w+\].*? file (\S+?)\.?\s")
 _SCHEME = re.compile(r"^[A-Za-z0-9+.-]+:/*")
 _MOST_DIRECTORIES = 1 << 14
-_IS_OURS = "_icebergds_tells_of_native_scans"
 _directories: OrderedDict[str, None] = OrderedDict()
 
 
@@ -29,27 +28,22 @@ def know_native_files(addresses: Iterable[str]) -> None:
         _directories.popitem(last=False)
 
 
-def tell_of_native_scans() -> None:
-    """Makes classic PySpark add the option to its errors of reading such files."""
-    from pyspark.errors.exceptions import captured
+def converting(of_spark: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """The function that makes classic PySpark's errors, for those of reading such files."""
 
-    module: Any = captured
-    convert = module.convert_exception
-    if getattr(convert, _IS_OURS, False):
-        return
-
-    @wraps(convert)
-    def converted(error: Any) -> Any:
-        found = convert(error)
+    @wraps(of_spark)
+    def converting(error: Any) -> Any:
+        found = of_spark(error)
         text = getattr(found, "_desc", None)
         hint = _hint(text) if isinstance(text, str) else None
         if hint is None:
             return found
-        # PySpark would raise one of Py4J in the place of one that it does not know.
-        return module.SparkRuntimeException(f"{text}\n{hint}", found._stackTrace)
+        from pyspark.errors.exceptions.captured import SparkRuntimeException
 
-    setattr(converted, _IS_OURS, True)
-    module.convert_exception = converted
+        # PySpark would raise one of Py4J in the place of one that it does not know.
+        return SparkRuntimeException(f"{text}\n{hint}", found._stackTrace)
+
+    return converting
 
 
 def _hint(text: str) -> str | None:

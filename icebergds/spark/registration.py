@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import logging
-import uuid
 import weakref
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import replace
 from functools import wraps
 from typing import TYPE_CHECKING, Any
 
@@ -18,23 +17,26 @@ from icebergds.catalog.config import (
     set_session_catalogs,
 )
 from icebergds.spark.datasource import IcebergDataSource
-from icebergds.spark.frames.readers import READER, take_over_reader
 from icebergds.spark.native import NATIVE_SCANS
-from icebergds.spark.native_failures import tell_of_native_scans
 from icebergds.spark.quick_batches import FAST_WRITES, MAX_BYTES_PER_BATCH, UNBOUNDED
+from icebergds.spark.registered import (
+    SESSION_ID,
+    Registered,
+    Statements,
+    forget_source,
+    registered,
+    session_of,
+    sessions,
+)
 from icebergds.spark.session import active_session, is_connect
-from icebergds.spark.session_tables import guard_session_tables
-from icebergds.spark.sources import SESSION_ID, forget_source, set_source
-from icebergds.spark.stream_verbs import take_over_streams
-from icebergds.spark.writers.save_writer import WRITER, take_over_writer
-from icebergds.spark.writers.table_writer import take_over_table_writer
+from icebergds.spark.verbs import READER, WRITER
 
-_CATALOG_PREFIX = "spark.icebergpy.catalog."
-_IS_OURS = "_icebergds_follows"
+CATALOG_PREFIX = "spark.icebergpy.catalog."
 _LOG = logging.getLogger(__name__)
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+    from pyspark.sql.datasource import DataSource
 
 
 def register(
@@ -44,29 +46,65 @@ def register(
     native_scans: bool = True,
     reader: bool = True,
     writer: bool = True,
+    statements: Statements | None,
+    again: Callable[[SparkSession], None],
 ) -> None:
     """Registers the format `icebergpy` with a session, and the catalogs of its configuration.
 
-    Spark asks for the format by a class, which all its processes get; the reader and the writers
-    are replaced in this one. `icebergds.register` says what the arguments mean.
+    Spark asks for the format by a class, which all its processes get. `icebergds.register` says
+    what the other arguments mean.
+
+    Args:
+        statements: what runs SQL; None for Spark itself.
+        again: registers another session in the same way.
     """
-    guard_session_tables(spark)
-    spark.conf.set(NATIVE_SCANS, "true" if native_scans else "false")
-    spark.conf.set(READER, "true" if reader else "false")
-    spark.conf.set(WRITER, "true" if writer else "false")
-    take_over_reader(spark)
-    take_over_writer(spark)
-    take_over_table_writer(spark)
-    take_over_streams(spark)
-    tell_of_native_scans()
-    spark.conf.set(FAST_WRITES, "false" if fast_writes is False else "true")
+    settings = {
+        NATIVE_SCANS: _text(native_scans),
+        READER: _text(reader),
+        WRITER: _text(writer),
+        FAST_WRITES: _text(fast_writes is not False),
+        SESSION_ID: session_of(spark).key,
+    }
     if fast_writes:
-        spark.conf.set(MAX_BYTES_PER_BATCH, UNBOUNDED)
-    catalogs = _catalogs_of(spark)
-    _define_catalogs(spark, catalogs)
-    _follow_settings(spark)
+        settings[MAX_BYTES_PER_BATCH] = UNBOUNDED
+    now = spark.conf.getAll
+    known = sessions.get(session_of(spark).key)
+    before = {name: now.get(name) for name in settings} | dict(known.before if known else {})
+    for name, value in settings.items():
+        spark.conf.set(name, value)
+    _forget_ended(application := _application(spark))
+    catalogs = _catalogs_of(now)
+    _set(
+        spark,
+        Registered(
+            application=application,
+            catalogs=catalogs,
+            session=weakref.ref(spark),
+            source=_source(catalogs),
+            statements=statements,
+            again=again,
+            before=before,
+        ),
+    )
     if is_connect(spark) and catalogs:
         _warn_of_hidden(spark, catalogs)
+
+
+def unregister(spark: SparkSession) -> bool:
+    """Undoes `register`; returns whether no session of this process is registered any more."""
+    session = session_of(spark)
+    if session.id is not None:
+        known = sessions.pop(session.key, None)
+        _publish_catalogs()
+        for name, value in {**(known.before if known else {}), SESSION_ID: None}.items():
+            if value is None:
+                spark.conf.unset(name)
+            else:
+                spark.conf.set(name, value)
+        forget_source(spark, IcebergDataSource)
+        session.id = None
+        session.kept.clear()
+    return not sessions
 
 
 def read_catalogs_again(spark: SparkSession) -> None:
@@ -74,57 +112,64 @@ def read_catalogs_again(spark: SparkSession) -> None:
 
     It reads all settings of the session, so it is for names that are not known.
     """
-    registered = _registered.get(_session_id(spark) or "")
-    if registered is not None and (catalogs := _catalogs_of(spark)) != registered.catalogs:
-        _define_catalogs(spark, catalogs)
+    known = registered(spark)
+    if known is not None and (catalogs := _catalogs_of(spark.conf.getAll)) != known.catalogs:
+        of_session = weakref.ref(spark)
+        source = _source(catalogs)
+        _set(spark, replace(known, catalogs=catalogs, session=of_session, source=source))
 
 
-def _catalogs_of(spark: SparkSession) -> dict[str, dict[str, str]]:
+def following(of_spark: Callable[..., None]) -> Callable[..., None]:
+    """`RuntimeConfig.set` and `unset`, which change the catalogs of a registered session.
+
+    Looking for them in every statement would take longer than to run it.
+    """
+
+    @wraps(of_spark)
+    def following(self: Any, key: str, *args: Any, **kwargs: Any) -> None:
+        of_spark(self, key, *args, **kwargs)
+        if key.startswith(CATALOG_PREFIX):
+            known = sessions.get(self.get(SESSION_ID, None) or "")
+            spark = None if known is None else known.session()
+            if spark is not None:
+                read_catalogs_again(spark)
+
+    return following
+
+
+def _catalogs_of(settings: Mapping[str, str]) -> dict[str, dict[str, str]]:
     """The catalogs of a session's settings."""
     catalogs: dict[str, dict[str, str]] = {}
-    for key, value in spark.conf.getAll.items():
-        if key.startswith(_CATALOG_PREFIX):
-            name, _, rest = key.removeprefix(_CATALOG_PREFIX).partition(".")
+    for key, value in settings.items():
+        if key.startswith(CATALOG_PREFIX):
+            name, _, rest = key.removeprefix(CATALOG_PREFIX).partition(".")
             catalogs.setdefault(name, {})[rest] = value
     return catalogs
 
 
-def _follow_settings(spark: SparkSession) -> None:
-    """Takes over catalogs as soon as `conf.set` or `conf.unset` of a registered session is called.
-
-    Looking for them in every statement would take longer than to run it.
-    """
-    kind: Any = type(spark.conf)
-    if not getattr(kind.set, _IS_OURS, False):
-        kind.set, kind.unset = _followed(kind.set), _followed(kind.unset)
-
-
-def _followed(change: Callable[..., None]) -> Callable[..., None]:
-    @wraps(change)
-    def changed(self: Any, key: str, *args: Any, **kwargs: Any) -> None:
-        change(self, key, *args, **kwargs)
-        if key.startswith(_CATALOG_PREFIX):
-            registered = _registered.get(self.get(SESSION_ID, None) or "")
-            spark = None if registered is None else registered.session()
-            if spark is not None:
-                read_catalogs_again(spark)
-
-    setattr(changed, _IS_OURS, True)
-    return changed
-
-
-def _define_catalogs(spark: SparkSession, catalogs: dict[str, dict[str, str]]) -> None:
-    """Makes these the catalogs of a session, also for its data source."""
-    session = _add_catalogs(spark, catalogs)
+def _source(catalogs: dict[str, dict[str, str]]) -> type[DataSource]:
+    """The data source of a session with these catalogs."""
     if not catalogs:
-        set_source(spark, session, IcebergDataSource)
-        return
+        return IcebergDataSource
 
     # A subclass, so that the properties are pickled with the class to Spark's other processes.
     class SessionDataSource(IcebergDataSource):
         session_catalogs = catalogs
 
-    set_source(spark, session, SessionDataSource)
+    return SessionDataSource
+
+
+def _set(spark: SparkSession, known: Registered) -> None:
+    session = session_of(spark)
+    sessions[session.key], session.id = known, session.key
+    _publish_catalogs()
+    if is_connect(spark):
+        spark.dataSource.register(known.source)
+
+
+def _publish_catalogs() -> None:
+    by_session = {key: known.catalogs for key, known in sessions.items()}
+    set_session_catalogs(SessionCatalogs(by_session, _active_session_id))
 
 
 def _warn_of_hidden(spark: SparkSession, catalogs: Mapping[str, Mapping[str, str]]) -> None:
@@ -138,8 +183,8 @@ def _warn_of_hidden(spark: SparkSession, catalogs: Mapping[str, Mapping[str, str
         _LOG.info("the session does not list its settings: %s", error)
         return
     for key, *_ in settings:
-        name, _, rest = key.removeprefix(_CATALOG_PREFIX).partition(".")
-        if not key.startswith(_CATALOG_PREFIX) or rest in catalogs.get(name, ()):
+        name, _, rest = key.removeprefix(CATALOG_PREFIX).partition(".")
+        if not key.startswith(CATALOG_PREFIX) or rest in catalogs.get(name, ()):
             continue
         if rest not in catalog_properties(name, {}):
             variable = f"PYICEBERG_CATALOG__{name}__{rest.replace('.', '__').replace('-', '_')}"
@@ -152,36 +197,11 @@ def _warn_of_hidden(spark: SparkSession, catalogs: Mapping[str, Mapping[str, str
             )
 
 
-@dataclass(frozen=True, slots=True)
-class _Registered:
-    """A session's catalogs; `application` is None if the session runs in another process."""
-
-    application: str | None
-    catalogs: dict[str, dict[str, str]] = field(repr=False)
-    session: weakref.ref[SparkSession]
-
-
-_registered: dict[str, _Registered] = {}
-
-
-def _add_catalogs(spark: SparkSession, catalogs: dict[str, dict[str, str]]) -> str:
-    """Replaces the session's catalogs; forgets those of sessions that have ended with Spark.
-
-    Returns the session's id.
-    """
-    application = _application(spark)
-    for other, registered in list(_registered.items()):
-        if application is not None and registered.application not in (None, application):
-            del _registered[other]
-            forget_source(other)
-    session = _session_id(spark)
-    if session is None:
-        session = str(uuid.uuid4())
-        spark.conf.set(SESSION_ID, session)
-    _registered[session] = _Registered(application, catalogs, weakref.ref(spark))
-    by_session = {key: registered.catalogs for key, registered in _registered.items()}
-    set_session_catalogs(SessionCatalogs(by_session, _active_session_id))
-    return session
+def _forget_ended(application: str | None) -> None:
+    """Forgets sessions that have ended with Spark."""
+    for key, known in list(sessions.items()):
+        if application is not None and known.application not in (None, application):
+            del sessions[key]
 
 
 def _application(spark: SparkSession) -> str | None:
@@ -192,13 +212,13 @@ def _application(spark: SparkSession) -> str | None:
         return None
 
 
-def _session_id(spark: SparkSession) -> str | None:
-    return spark.conf.get(SESSION_ID, None)
-
-
 def _active_session_id() -> str | None:
     try:
-        return _session_id(active_session())
+        return session_of(active_session()).id
     except Exception:
         # There is none, or it has ended.
         return None
+
+
+def _text(value: bool) -> str:
+    return "true" if value else "false"

@@ -1,9 +1,10 @@
-"""What the reader and the writers of registered sessions have in common."""
+"""What readers and writers of registered sessions have in common."""
 
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import wraps
 from typing import TYPE_CHECKING, Any
 
 from icebergds.catalog.config import catalogs_of_active_session
@@ -16,6 +17,7 @@ from icebergds.catalog.naming import (
 )
 from icebergds.errors import InvalidFilterError, NoSuchTableError
 from icebergds.expr.names import split_name
+from icebergds.spark.registered import need_source, registered
 from icebergds.spark.session import acting_in
 
 if TYPE_CHECKING:
@@ -23,6 +25,14 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 FORMAT = "icebergpy"
+
+READER = "spark.icebergpy.reader"
+"""The setting of registered sessions whose readers are ours."""
+
+WRITER = "spark.icebergpy.writer"
+"""The setting of registered sessions whose writers are ours."""
+
+_IS_FORMAT = "_icebergds_is_format"
 # Between the two parts of a pair, as Scala writes it.
 _ARROW = " -> "
 
@@ -30,6 +40,48 @@ _ARROW = " -> "
 def is_format(source: object) -> bool:
     """Whether a format that a user names is this one."""
     return isinstance(source, str) and source.lower() == FORMAT
+
+
+def noting_format(of_spark: Callable[..., Any]) -> Callable[..., Any]:
+    """`format` of readers and writers, which notes on them whether it is this one."""
+
+    @wraps(of_spark)
+    def format(self: Any, source: str) -> Any:
+        setattr(self, _IS_FORMAT, is_format(source))
+        return of_spark(self, source)
+
+    return format
+
+
+def has_format(verb: Any) -> bool:
+    """Whether this format was chosen for a reader or writer."""
+    return getattr(verb, _IS_FORMAT, False)
+
+
+def is_ours(verb: Any, setting: str) -> bool:
+    """Whether a reader or writer is for us: by its format, and a setting of its session.
+
+    If Spark is asked for the format instead, its session gets the data source.
+    """
+    if not has_format(verb):
+        return False
+    spark = session_of_verb(verb)
+    if is_on(spark, setting):
+        return True
+    need_source(spark)
+    return False
+
+
+def is_on(spark: SparkSession, setting: str) -> bool:
+    """Whether a session is registered, with a setting of it."""
+    return registered(spark) is not None and spark.conf.get(setting, "false") == "true"
+
+
+def session_of_verb(verb: Any) -> SparkSession:
+    """The session of a reader or writer, of streams too."""
+    kinds = ("_client", "_session", "_spark")
+    session: SparkSession = next(getattr(verb, name) for name in kinds if hasattr(verb, name))
+    return session
 
 
 def named_table(given: Mapping[str, str], name: str) -> dict[str, str]:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
+from typing import Any
+
 from pyspark.sql import SparkSession
 
-from icebergds.spark.registration import register as register_format
-from icebergds.statements.taken_over import give_back_sql
+from icebergds.spark import registration
+from icebergds.spark.patches import apply_patches, undo_patches
+from icebergds.spark.registered import Statements
 
 
 def register(
@@ -47,20 +51,34 @@ def register(
             out files by the conditions of their `where` and `filter`.
         writer: make `df.write.format("icebergpy")` and `df.writeTo` give writers of ours, which
             shuffle and sort rows as the tables ask for, and create and replace tables.
-        sql: make `spark.sql` and `spark.table`, of this object, run statements on tables of our
-            catalogs, as `icebergds.sql` does, and let `spark.catalog` know these; False undoes it.
+        sql: make `spark.sql` and `spark.table` run statements on tables of our catalogs, as
+            `icebergds.sql` does, and let `spark.catalog` know these; False undoes it.
     """
-    register_format(
-        spark,
-        fast_writes=fast_writes,
-        native_scans=native_scans,
-        reader=reader,
-        writer=writer,
-    )
+    statements: Statements | None = None
     if sql:
         # Sessions without it start sooner.
-        from icebergds.statements.take_over import take_over_sql
+        from icebergds.statements import take_over
 
-        take_over_sql(spark)
-    else:
-        give_back_sql(spark)
+        statements = take_over
+    arguments: dict[str, Any] = {
+        "fast_writes": fast_writes,
+        "native_scans": native_scans,
+        "reader": reader,
+        "writer": writer,
+    }
+    again = partial(register, **arguments, sql=sql)
+    registration.register(spark, **arguments, statements=statements, again=again)
+    apply_patches(spark)
+
+
+def unregister(spark: SparkSession) -> None:
+    """Undoes `register`: the session's settings, statements, readers and writers are as before it.
+
+    What `register` replaces in PySpark's classes is put back when no session of this process is
+    registered any more. Does nothing if the session is not registered.
+
+    Args:
+        spark: the session.
+    """
+    if registration.unregister(spark):
+        undo_patches()

@@ -23,6 +23,7 @@ from icebergds.errors import (
 )
 from icebergds.expr.names import in_backticks, split_name
 from icebergds.spark.dataframe_schema import iceberg_schema
+from icebergds.spark.patches import own
 from icebergds.spark.session import acting_in
 from icebergds.spec.schema import Schema
 from icebergds.spec.transforms import BucketTransform, IdentityTransform, Transform
@@ -48,7 +49,6 @@ from icebergds.statements.queries.functions import (
 )
 from icebergds.statements.queries.relations import source_schema, table_or_view
 from icebergds.statements.run import sql
-from icebergds.statements.taken_over import own_catalog
 from icebergds.statements.text.parameters import literal
 
 
@@ -58,13 +58,13 @@ def catalog_of_session(spark: SparkSession) -> Any:
     Names mean what they mean in statements; what is not ours goes to Spark's own methods. Methods
     that this version of Spark lacks are left out.
     """
-    own = own_catalog(spark)
-    found = type(own)(spark)
+    of_spark = own(spark, "catalog")
+    found = type(of_spark)(spark)
     ours = _SessionCatalog(spark)
     for name in vars(_SessionCatalog):
-        if not name.startswith("_") and hasattr(own, name):
+        if not name.startswith("_") and hasattr(of_spark, name):
             method = _acting(spark, getattr(ours, name))
-            setattr(found, name, wraps(getattr(own, name))(method))
+            setattr(found, name, wraps(getattr(of_spark, name))(method))
     return found
 
 
@@ -353,7 +353,7 @@ class _SessionCatalog:
 
     @property
     def _own(self) -> Any:
-        return own_catalog(self.spark)
+        return own(self.spark, "catalog")
 
     def _scope(self) -> NameScope:
         return NameScope(self.spark)

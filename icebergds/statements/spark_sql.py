@@ -13,7 +13,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 from icebergds.errors import InvalidStatementError
 from icebergds.expr.sql_tokens import sql_tokens
-from icebergds.statements.taken_over import OWN_SQL
+from icebergds.spark.patches import own
+from icebergds.spark.session_verbs import prepare_statement
 from icebergds.statements.text.cursor import Cursor, Span
 from icebergds.statements.user_text import Piece, Splicing
 
@@ -59,9 +60,9 @@ def spliced_pieces(part: Cursor, replacements: Sequence[Replacement]) -> list[Pi
 
 def spark_sql(spark: SparkSession, text: str, arguments: Arguments) -> DataFrame:
     """Runs a text as Spark's own `sql` does."""
-    sql = getattr(spark, OWN_SQL, None) or spark.sql
+    prepare_statement(spark, text)
     given = () if arguments.parameters is None else (arguments.parameters,)
-    found: DataFrame = sql(text, *given, **(arguments.named or {}))
+    found: DataFrame = own(spark, "sql")(text, *given, **(arguments.named or {}))
     return found
 
 

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.conf import RuntimeConfig
 
 import icebergds
-from icebergds import register
+from icebergds import register, unregister
 from icebergds.errors import InvalidStatementError, NoSuchTableError
 
 pytestmark = [pytest.mark.spark, pytest.mark.every_spark]
@@ -99,6 +99,7 @@ def test_each_session_follows_its_own_settings(
     spark: SparkSession, session: SparkSession, tmp_path: Path
 ) -> None:
     other = spark.newSession()
+    unregister(other)
     other.conf.set(_WAREHOUSE, str(tmp_path))
     with pytest.raises(InvalidStatementError, match="there are none"):
         session.sql("SELECT * FROM lake.db.t")

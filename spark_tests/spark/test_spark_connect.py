@@ -123,7 +123,6 @@ def test_errors_of_writes_are_ours(writes: Seen) -> None:
 
 def test_writers_of_registered_sessions_of_connect_are_ours(writes: Seen) -> None:
     assert writes["front door"] == {
-        "class": "IcebergDataFrameWriter",
         "columns": "id4",
         "partitions": ["part"],
         "owner": "me",

@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 from icebergds import register
 from icebergds.errors import InvalidOptionError
-from icebergds.spark.session_tables import creates_session_table
+from icebergds.spark.session_verbs import creates_session_table
 
 pytestmark = pytest.mark.spark
 

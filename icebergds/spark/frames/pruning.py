@@ -19,12 +19,12 @@ from icebergds.spec.schema import Schema
 
 
 def pruning_frame(
-    spark: SparkSession, load: TableLoad, by_source: Callable[[], DataFrame]
+    spark: SparkSession, load: TableLoad, by_source: Callable[[], DataFrame] | None = None
 ) -> DataFrame:
     """All rows of a load.
 
     Args:
-        by_source: makes the same DataFrame by Spark's public methods alone.
+        by_source: makes the same DataFrame by Spark's public methods alone; None to plan all rows.
     """
     if is_connect(spark):
         from icebergds.spark.frames.connect_frame import connect_frame
@@ -32,7 +32,7 @@ def pruning_frame(
         return connect_frame(spark, load)
     from icebergds.spark.frames.classic_frame import classic_frame
 
-    return classic_frame(spark, load, by_source)
+    return classic_frame(spark, load, by_source or (lambda: _planned(spark, load)))
 
 
 def filtered_frame(
@@ -67,7 +67,7 @@ def filtered_frame(
         return Schema(tuple(field for field in fields.values() if field.name in wanted))
 
     load = load_of_state(spark, state, options, needed)
-    frame = pruning_frame(spark, load, lambda: _planned(spark, load))
+    frame = pruning_frame(spark, load)
     check_condition(frame, condition, f"table {state.name}: filter")
     rows = frame.where(condition)
     return rows if options.columns is None else rows.select(*(in_backticks((n,)) for n in shown))

@@ -1,15 +1,14 @@
-"""Gives registered sessions a reader of ours: `spark.read.format("icebergpy")`.
+"""The readers of registered sessions: `spark.read.format("icebergpy")`.
 
-Spark's readers choose the class of themselves where they are asked for a format, at one place for
-classic Spark and at one for Spark Connect. Readers of other formats and other sessions stay as they
-are, and so do options and schemas that were set before the format.
+Their DataFrames leave out files by their own conditions. Options and schemas that were set before
+the format count too.
 """
 
 from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import wraps
 from typing import TYPE_CHECKING, Any
 
@@ -21,118 +20,81 @@ from icebergds.spark.frames.pruning import pruning_frame
 from icebergds.spark.frames.table_load import open_load
 from icebergds.spark.jvm import Private, with_private
 from icebergds.spark.planned_load import PLANNED_SCAN
+from icebergds.spark.registered import need_source
 from icebergds.spark.session import acting_in, in_zone_of, is_connect
-from icebergds.spark.sources import need_source
-from icebergds.spark.verbs import is_format, named_table, options_of, with_name
+from icebergds.spark.verbs import (
+    READER,
+    is_ours,
+    named_table,
+    options_of,
+    session_of_verb,
+    with_name,
+)
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame
     from pyspark.sql.types import StructType
 
-READER = "spark.icebergpy.reader"
-"""The setting of a session whose reader is ours."""
-
-_IS_OURS = "_icebergds_reader"
 _LOG = logging.getLogger(__name__)
 
 
-def take_over_reader(spark: SparkSession) -> None:
-    """Makes `spark.read` of this session, and of others with the setting, give our reader."""
-    kind: Any = _connect_reader() if is_connect(spark) else _classic_reader()
-    if getattr(kind, _IS_OURS, None) is None:
-        _take_over(kind)
+def load(of_spark: Callable[..., Any]) -> Callable[..., Any]:
+    """`DataFrameReader.load`: of a location, a metadata file, or with `catalog` an identifier.
 
+    The replacement raises IcebergError if an option is malformed or does not fit the table, or it
+    cannot be loaded.
+    """
 
-def _classic_reader() -> type:
-    from pyspark.sql.readwriter import DataFrameReader
-
-    return DataFrameReader
-
-
-def _connect_reader() -> type:
-    from pyspark.sql.connect.readwriter import DataFrameReader
-
-    return DataFrameReader
-
-
-def _take_over(kind: Any) -> None:
-    choose, load = kind.format, kind.load
-
-    def load_by_spark(self: Any, path: Any) -> DataFrame:
-        need_source(_session(self))
-        found: DataFrame = load(self, path)
+    def by_spark(reader: Any, path: Any) -> DataFrame:
+        need_source(session_of_verb(reader))
+        found: DataFrame = of_spark(reader, path)
         return found
 
-    ours: Any = type("IcebergDataFrameReader", (_Verbs, kind), {"_load_by_spark": load_by_spark})
-
-    @wraps(choose)
-    def format(self: Any, source: str) -> Any:
-        if is_format(source) and _session(self).conf.get(READER, "false") == "true":
-            self.__class__ = ours
-            return choose(self, source)
-        if is_format(source):
-            need_source(_session(self))
-        if isinstance(self, ours):
-            self.__class__ = kind
-        return choose(self, source)
-
-    @wraps(load)
-    def loaded(
+    @wraps(of_spark)
+    def load(
         self: Any, path: Any = None, format: str | None = None, schema: Any = None, **options: Any
     ) -> Any:
         if format is not None:
             self.format(format)
-        # The format may have changed the class.
-        verb = ours.load if isinstance(self, ours) else load
-        return verb(self, path, None, schema, **options)
-
-    kind.format, kind.load = format, loaded
-    setattr(kind, _IS_OURS, ours)
-
-
-class _Verbs:
-    """A reader of Iceberg tables, whose DataFrames prune by their own conditions."""
-
-    def load(
-        self: Any, path: Any = None, format: str | None = None, schema: Any = None, **options: Any
-    ) -> DataFrame:
-        """Loads a table by its location, a metadata file, or with `catalog` its identifier.
-
-        Raises:
-            IcebergError: an option is malformed or does not fit the table, or it cannot be loaded.
-        """
-        if format is not None:
-            chosen = self.format(format)
-            if not isinstance(chosen, _Verbs):
-                return chosen.load(path, None, schema, **options)  # type: ignore[no-any-return]
+        if not is_ours(self, READER):
+            return of_spark(self, path, None, schema, **options)
         if schema is not None:
             self.schema(schema)
         self.options(**options)
         asked = _asked(self)
         if asked is None or _is_left_to_spark({**asked[0], **_named_path(path)}):
-            return self._load_by_spark(path)  # type: ignore[no-any-return]
+            return by_spark(self, path)
         try:
-            return _loaded(self, path, *asked)
+            return _loaded(self, path, *asked, lambda: by_spark(self, path))
         except IcebergError as error:
-            found = _loaded_by_server(self, path, error)
+            found = _loaded_by_server(self, path, error, by_spark)
             if found is None:
                 raise
             return found
 
-    def table(self: Any, tableName: str) -> DataFrame:  # noqa: N803 - the name in PySpark
-        """Loads a table by its name: in the option `catalog`, or with a catalog's name first.
+    return load
 
-        Raises:
-            NoSuchTableError: the name begins with no catalog that is known.
-        """
+
+def table(of_spark: Callable[..., Any]) -> Callable[..., Any]:
+    """`DataFrameReader.table`: of a name in the option `catalog`, or with a catalog's name first.
+
+    The replacement raises NoSuchTableError if the name begins with no catalog that is known.
+    """
+
+    @wraps(of_spark)
+    def table(self: Any, tableName: str) -> Any:  # noqa: N803 - the name in PySpark
+        if not is_ours(self, READER):
+            return of_spark(self, tableName)
         asked = _asked(self)
         options, schema = asked or ({}, None)
-        with acting_in(_session(self)):
+        with acting_in(session_of_verb(self)):
             given = named_table(options, tableName)
         if asked is None:
             # The reader has its other options.
-            return self.options(**given)._load_by_spark(None)  # type: ignore[no-any-return]
+            return self.options(**given).load()
         return _loaded(self, given["path"], given, schema)
+
+    return table
 
 
 def _is_left_to_spark(given: Mapping[str, str]) -> bool:
@@ -145,9 +107,13 @@ def _is_left_to_spark(given: Mapping[str, str]) -> bool:
 
 
 def _loaded(
-    reader: Any, path: Any, given: Mapping[str, str], schema: StructType | None
+    reader: Any,
+    path: Any,
+    given: Mapping[str, str],
+    schema: StructType | None,
+    by_source: Callable[[], DataFrame] | None = None,
 ) -> DataFrame:
-    spark = _session(reader)
+    spark = session_of_verb(reader)
     named = _named_path(path)
     options = {name: value for name, value in given.items() if not named or name.lower() != "path"}
     with acting_in(spark):
@@ -159,17 +125,19 @@ def _loaded(
         if metadata_table is not None:
             return metadata_table
         load = open_load(spark, named, schema)
-    return pruning_frame(spark, load, lambda: reader._load_by_spark(path))
+    return pruning_frame(spark, load, by_source)
 
 
-def _loaded_by_server(reader: Any, path: Any, error: IcebergError) -> DataFrame | None:
+def _loaded_by_server(
+    reader: Any, path: Any, error: IcebergError, load: Callable[[Any, Any], DataFrame]
+) -> DataFrame | None:
     """The load of the data source, if only the server of Spark Connect reaches the table."""
     from pyspark.errors import PySparkException
 
-    if not is_connect(_session(reader)):
+    if not is_connect(session_of_verb(reader)):
         return None
     try:
-        df: DataFrame = reader._load_by_spark(path)
+        df = load(reader, path)
         # It is analyzed now.
         columns = len(df.schema.fields)
     except PySparkException:
@@ -188,11 +156,6 @@ def _named_path(path: Any) -> dict[str, str]:
             return {"path": only}
         case _:
             return {"paths": json.dumps(list(path))}
-
-
-def _session(reader: Any) -> SparkSession:
-    session: SparkSession = reader._client if hasattr(reader, "_client") else reader._spark
-    return session
 
 
 def _asked(reader: Any) -> tuple[dict[str, str], StructType | None] | None:

@@ -1,69 +1,31 @@
-"""Gives registered sessions a writer of ours: `df.write.format("icebergpy")`.
+"""The writers of registered sessions: `df.write.format("icebergpy")`.
 
-Spark's writers choose the class of themselves where they are asked for a format, at one place for
-classic Spark and at one for Spark Connect. Writers of other formats and other sessions stay as they
-are, and so does what was set before the format.
+They shuffle and sort rows as the tables ask for. What was set before the format counts too.
 """
 
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from functools import wraps
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from icebergds.errors import NoSuchTableError
+from icebergds.spark.registered import registered
 from icebergds.spark.session import acting_in, is_connect
-from icebergds.spark.sources import need_source
-from icebergds.spark.verbs import is_format
+from icebergds.spark.session_verbs import refused
+from icebergds.spark.verbs import WRITER, has_format, is_ours
 from icebergds.spark.writers import saves
 from icebergds.spark.writers.request import request_of
 
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-WRITER = "spark.icebergpy.writer"
-"""The setting of a session whose writers are ours."""
-
-_IS_OURS = "_icebergds_writer"
 _LOG = logging.getLogger(__name__)
 
 
-def take_over_writer(spark: SparkSession) -> None:
-    """Makes `df.write` of this session, and of others with the setting, give our writer."""
-    kind: Any = _writer_class(spark)
-    if getattr(kind, _IS_OURS, None) is None:
-        _take_over(kind)
+def save(of_spark: Callable[..., Any]) -> Callable[..., Any]:
+    """`DataFrameWriter.save`: to a location, or with a catalog to a name; raises as `saves`."""
 
-
-def _writer_class(spark: SparkSession) -> type:
-    if is_connect(spark):
-        from pyspark.sql.connect.readwriter import DataFrameWriter as ConnectWriter
-
-        return ConnectWriter
-    from pyspark.sql.readwriter import DataFrameWriter
-
-    return DataFrameWriter
-
-
-def _take_over(kind: Any) -> None:
-    choose = kind.format
-    ours: Any = type("IcebergDataFrameWriter", (_Verbs, kind), {"_save_by_spark": kind.save})
-
-    @wraps(choose)
-    def format(self: Any, source: str) -> Any:
-        if is_format(source) and self._spark.conf.get(WRITER, "false") == "true":
-            self.__class__ = ours
-            return choose(self, source)
-        if is_format(source):
-            need_source(self._spark)
-        if isinstance(self, ours):
-            self.__class__ = kind
-        return choose(self, source)
-
-    save, save_as_table = kind.save, kind.saveAsTable
-
-    @wraps(save)
-    def saved(
+    @wraps(of_spark)
+    def save(
         self: Any,
         path: str | None = None,
         format: str | None = None,
@@ -73,14 +35,27 @@ def _take_over(kind: Any) -> None:
     ) -> None:
         if format is not None:
             self.format(format)
-        # The format may have changed the class.
-        if isinstance(self, ours):
-            self._saved(path, mode, partitionBy, options)
-        else:
-            save(self, path, None, mode, partitionBy, **options)
+        if not is_ours(self, WRITER):
+            of_spark(self, path, None, mode, partitionBy, **options)
+            return
+        _set(self, mode, partitionBy, options)
+        if path is not None:
+            self.option("path", path)
+        try:
+            with acting_in(self._spark):
+                saves.save(request_of(self))
+        except NoSuchTableError as error:
+            if not _saved_by_server(self, error, of_spark):
+                raise
 
-    @wraps(save_as_table)
-    def saved_as_table(
+    return save
+
+
+def save_as_table(of_spark: Callable[..., Any]) -> Callable[..., Any]:
+    """`DataFrameWriter.saveAsTable`: to a name in a catalog; raises as `saves`."""
+
+    @wraps(of_spark)
+    def save_as_table(
         self: Any,
         name: str,
         format: str | None = None,
@@ -90,16 +65,45 @@ def _take_over(kind: Any) -> None:
     ) -> None:
         if format is not None:
             self.format(format)
-        if isinstance(self, ours):
-            self._saved_as_table(name, mode, partitionBy, options)
-        else:
-            save_as_table(self, name, None, mode, partitionBy, **options)
+        if is_ours(self, WRITER):
+            _set(self, mode, partitionBy, options)
+            with acting_in(self._spark):
+                saves.save_as_table(request_of(self), name)
+            return
+        if has_format(self) and registered(self._spark) is not None:
+            raise refused("saveAsTable")
+        of_spark(self, name, None, mode, partitionBy, **options)
 
-    kind.format, kind.save, kind.saveAsTable = format, saved, saved_as_table
-    setattr(kind, _IS_OURS, ours)
+    return save_as_table
 
 
-def _saved_by_server(writer: Any, error: NoSuchTableError) -> bool:
+def insert_into(of_spark: Callable[..., Any]) -> Callable[..., Any]:
+    """`DataFrameWriter.insertInto`: to columns by position; raises as `saves`."""
+
+    @wraps(of_spark)
+    def insert_into(
+        self: Any,
+        tableName: str,  # noqa: N803 - the name in PySpark
+        overwrite: bool | None = None,
+    ) -> None:
+        if not is_ours(self, WRITER):
+            of_spark(self, tableName, overwrite)
+            return
+        if overwrite is not None:
+            self.mode("overwrite" if overwrite else "append")
+        with acting_in(self._spark):
+            saves.insert_into(request_of(self), tableName)
+
+    return insert_into
+
+
+def _set(writer: Any, mode: str | None, partition_by: Any, options: dict[str, Any]) -> None:
+    writer.mode(mode).options(**options)
+    if partition_by is not None:
+        writer.partitionBy(partition_by)
+
+
+def _saved_by_server(writer: Any, error: NoSuchTableError, save: Callable[..., Any]) -> bool:
     """Whether the data source has written, as only the server of Spark Connect reaches the table.
 
     Args:
@@ -112,7 +116,7 @@ def _saved_by_server(writer: Any, error: NoSuchTableError) -> bool:
     options = writer._write.options
     path = options.pop("path", None)
     try:
-        writer._save_by_spark(path)
+        save(writer, path)
     except PySparkException as refused:
         if "NoSuchTableError" in str(refused):
             return False
@@ -122,54 +126,3 @@ def _saved_by_server(writer: Any, error: NoSuchTableError) -> bool:
             options["path"] = path
     _LOG.info("the server has written to %s; this process does not reach it: %s", path, error)
     return True
-
-
-class _Verbs:
-    """A writer of Iceberg tables, which shuffles and sorts rows as the tables ask for."""
-
-    def _saved(
-        self: Any, path: str | None, mode: str | None, partition_by: Any, options: dict[str, Any]
-    ) -> None:
-        """Writes to a table by its location, or with a catalog by its name.
-
-        Errors are those of `saves.save`.
-        """
-        self._set(mode, partition_by, options)
-        if path is not None:
-            self.option("path", path)
-        try:
-            with acting_in(self._spark):
-                saves.save(request_of(self))
-        except NoSuchTableError as error:
-            if not _saved_by_server(self, error):
-                raise
-
-    def _saved_as_table(
-        self: Any, name: str, mode: str | None, partition_by: Any, options: dict[str, Any]
-    ) -> None:
-        """Writes to a table of a catalog by its name.
-
-        Errors are those of `saves.save_as_table`.
-        """
-        self._set(mode, partition_by, options)
-        with acting_in(self._spark):
-            saves.save_as_table(request_of(self), name)
-
-    def insertInto(
-        self: Any,
-        tableName: str,  # noqa: N803 - the name in PySpark
-        overwrite: bool | None = None,
-    ) -> None:
-        """Writes to the columns of a table by position.
-
-        Errors are those of `saves.insert_into`.
-        """
-        if overwrite is not None:
-            self.mode("overwrite" if overwrite else "append")
-        with acting_in(self._spark):
-            saves.insert_into(request_of(self), tableName)
-
-    def _set(self: Any, mode: str | None, partition_by: Any, options: dict[str, Any]) -> None:
-        self.mode(mode).options(**options)
-        if partition_by is not None:
-            self.partitionBy(partition_by)

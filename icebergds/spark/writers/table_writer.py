@@ -1,4 +1,4 @@
-"""Gives registered sessions `df.writeTo` for tables of our catalogs."""
+"""The writers of registered sessions for tables by name: `df.writeTo`."""
 
 from __future__ import annotations
 
@@ -11,11 +11,18 @@ from pyspark.errors import AnalysisException
 from icebergds.catalog.naming import known_catalogs, table_name_parts
 from icebergds.errors import AlreadyExistsError, InvalidOptionError, NoSuchTableError
 from icebergds.operations.write.options import WriteOptions, parse_write_options
-from icebergds.spark.session import acting_in, is_connect
-from icebergds.spark.verbs import FORMAT, is_format, named_table, names_our_table, unknown_catalog
+from icebergds.spark.session import acting_in
+from icebergds.spark.verbs import (
+    FORMAT,
+    WRITER,
+    is_format,
+    is_on,
+    named_table,
+    names_our_table,
+    unknown_catalog,
+)
 from icebergds.spark.writers.column_terms import is_true, partition_term
 from icebergds.spark.writers.request import terms
-from icebergds.spark.writers.save_writer import WRITER
 from icebergds.spark.writers.table_writes import (
     create_from,
     create_or_replace,
@@ -25,23 +32,60 @@ from icebergds.spark.writers.table_writes import (
 )
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame, SparkSession
+    from pyspark.sql import Column, DataFrame
 
     from icebergds.catalog.loaded_table import LoadedTable
 
-_IS_OURS = "_icebergds_writer"
 _OF = "_icebergds_of"
 
 
-def take_over_table_writer(spark: SparkSession) -> None:
-    """Makes `df.writeTo` of this session, and of others with the setting, give our writer.
+def write_to(of_spark: Callable[..., Any]) -> Callable[..., Any]:
+    """`DataFrame.writeTo`: for tables in our catalogs ours, for others once `using` says so."""
 
-    For tables in our catalogs at once, for others when `using("icebergpy")` is called.
-    """
-    frame, writer = _classes(spark)
-    if not getattr(frame.writeTo, _IS_OURS, False):
-        frame.writeTo = _choosing(frame.writeTo)
-        writer.using = _using(writer.using)
+    @wraps(of_spark)
+    def write_to(self: Any, table: str) -> Any:
+        session = self.sparkSession
+        if not is_on(session, WRITER):
+            return of_spark(self, table)
+        if names_our_table(session, table):
+            return TableWriter(self, table)
+        writer = of_spark(self, table)
+        setattr(writer, _OF, (self, table))
+        return writer
+
+    return write_to
+
+
+def using(of_spark: Callable[..., Any]) -> Callable[..., Any]:
+    """`DataFrameWriterV2.using`."""
+
+    @wraps(of_spark)
+    def using(self: Any, provider: str) -> Any:
+        of = getattr(self, _OF, None)
+        if of is not None and is_format(provider):
+            return TableWriter(*of)
+        return of_spark(self, provider)
+
+    return using
+
+
+def explaining(of_spark: Callable[..., Any]) -> Callable[..., Any]:
+    """A method of `DataFrameWriterV2`, whose error says how a missing catalog is configured."""
+
+    @wraps(of_spark)
+    def explaining(self: Any, *args: Any, **kwargs: Any) -> None:
+        try:
+            of_spark(self, *args, **kwargs)
+        except AnalysisException as error:
+            _, table = getattr(self, _OF, (None, ""))
+            if unknown_catalog(error) not in (table_name_parts(table) or ())[:1]:
+                raise
+            raise NoSuchTableError(
+                f"table {table}: its name begins with no configured catalog "
+                f"({known_catalogs(table)})"
+            ) from None
+
+    return explaining
 
 
 def _in_its_session(verb: Callable[..., None]) -> Callable[..., None]:
@@ -218,67 +262,6 @@ class TableWriter:
             missing = f"table {self._name} does not exist; {instead}"
             raise NoSuchTableError(options.address.with_catalog_hint(missing))
         return table
-
-
-def _classes(spark: SparkSession) -> tuple[Any, Any]:
-    """Spark's classes of DataFrames and of what their `writeTo` returns."""
-    if is_connect(spark):
-        from pyspark.sql.connect.dataframe import DataFrame as ConnectDataFrame
-        from pyspark.sql.connect.readwriter import DataFrameWriterV2 as ConnectWriter
-
-        return ConnectDataFrame, ConnectWriter
-    from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
-    from pyspark.sql.readwriter import DataFrameWriterV2
-
-    return ClassicDataFrame, DataFrameWriterV2
-
-
-def _choosing(write_to: Callable[..., Any]) -> Callable[..., Any]:
-    @wraps(write_to)
-    def chosen(self: Any, table: str) -> Any:
-        session = self.sparkSession
-        if session.conf.get(WRITER, "false") != "true":
-            return write_to(self, table)
-        if names_our_table(session, table):
-            return TableWriter(self, table)
-        writer = write_to(self, table)
-        setattr(writer, _OF, (self, table))
-        for verb in _VERBS:
-            setattr(writer, verb, _explained(getattr(writer, verb), table))
-        return writer
-
-    setattr(chosen, _IS_OURS, True)
-    return chosen
-
-
-_VERBS = ("append", "create", "createOrReplace", "overwrite", "overwritePartitions", "replace")
-
-
-def _explained(verb: Callable[..., None], table: str) -> Callable[..., None]:
-    """A method of Spark's writer, whose error says how a missing catalog is configured."""
-
-    @wraps(verb)
-    def explained(*args: Any, **kwargs: Any) -> None:
-        try:
-            verb(*args, **kwargs)
-        except AnalysisException as error:
-            if unknown_catalog(error) not in table_name_parts(table)[:1]:
-                raise
-            raise NoSuchTableError(
-                f"table {table}: its name begins with no configured catalog "
-                f"({known_catalogs(table)})"
-            ) from None
-
-    return explained
-
-
-def _using(using: Callable[..., Any]) -> Callable[..., Any]:
-    @wraps(using)
-    def chosen(self: Any, provider: str) -> Any:
-        of = getattr(self, _OF, None)
-        return TableWriter(*of) if of is not None and is_format(provider) else using(self, provider)
-
-    return chosen
 
 
 def _text(value: Any) -> str:

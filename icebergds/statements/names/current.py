@@ -6,10 +6,12 @@ from dataclasses import dataclass
 
 from pyspark.sql import SparkSession
 
+from icebergds.spark.registered import session_of
+
 DEFAULT_CATALOG = "spark.icebergpy.default-catalog"
 """The setting that names the catalog of names without one, until a statement chooses another."""
 
-_CHOSEN = "_icebergds_current_namespace"
+_CHOSEN = "current namespace"
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +30,7 @@ class CurrentNamespace:
 
 def current_namespace(spark: SparkSession) -> CurrentNamespace:
     """What the session's statements have chosen, or else its default catalog."""
-    chosen = getattr(spark, _CHOSEN, None)
+    chosen = session_of(spark).kept.get(_CHOSEN)
     if chosen is None:
         chosen = CurrentNamespace(spark.conf.get(DEFAULT_CATALOG, None))
         set_current_namespace(spark, chosen)
@@ -37,5 +39,5 @@ def current_namespace(spark: SparkSession) -> CurrentNamespace:
 
 
 def set_current_namespace(spark: SparkSession, chosen: CurrentNamespace) -> None:
-    """Chooses for the statements that follow on this object of the session."""
-    setattr(spark, _CHOSEN, chosen)
+    """Chooses for the statements that follow in the session."""
+    session_of(spark).kept[_CHOSEN] = chosen

@@ -13,10 +13,10 @@ from icebergds.catalog.config import catalogs_of_active_session, configured_cata
 from icebergds.catalog.naming import how_to_configure
 from icebergds.errors import InvalidStatementError
 from icebergds.expr.names import quote_name
+from icebergds.spark.patches import own
 from icebergds.spark.registration import read_catalogs_again
 from icebergds.spark.session import acting_in
 from icebergds.statements.names.current import CurrentNamespace, current_namespace
-from icebergds.statements.taken_over import own_catalog
 from icebergds.suggestions import did_you_mean
 
 # Of Spark's own tables and views.
@@ -123,7 +123,7 @@ class NameScope:
         if self.views or len(parts) > 1:
             return False
         try:
-            return bool(own_catalog(self.spark).getTable(quote_name(parts)).isTemporary)
+            return bool(own(self.spark, "catalog").getTable(quote_name(parts)).isTemporary)
         except PySparkException:
             return False
 

@@ -13,11 +13,12 @@ from icebergds.expr.names import in_backticks
 from icebergds.expr.nodes import TRUE
 from icebergds.spark.frames.chosen_rows import chosen_rows, query_options
 from icebergds.spark.job_descriptions import describing
+from icebergds.spark.registered import session_of
 from icebergds.statements.names.scope import CatalogName
 from icebergds.statements.names.tables import NamedTable
 from icebergds.statements.queries.needed import ColumnPath
 
-_CACHED = "_icebergds_cached_tables"
+_CACHED = "cached tables"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +51,7 @@ def cached_rows(
 def cache_rows(
     spark: SparkSession, source: NamedTable, level: StorageLevel, *, is_lazy: bool
 ) -> None:
-    """Caches the rows of a table for the queries that follow on this object of the session.
+    """Caches the rows of a table for the queries that follow in the session.
 
     Args:
         is_lazy: leave reading to the first query.
@@ -78,8 +79,4 @@ def forget_all_rows(spark: SparkSession) -> None:
 
 
 def _tables(spark: SparkSession) -> dict[CatalogName, _Cached]:
-    found = getattr(spark, _CACHED, None)
-    if found is None:
-        found = {}
-        setattr(spark, _CACHED, found)
-    return cast(dict[CatalogName, _Cached], found)
+    return cast(dict[CatalogName, _Cached], session_of(spark).kept.setdefault(_CACHED, {}))

@@ -12,10 +12,10 @@ from icebergds.errors import InvalidStatementError
 from icebergds.expr.names import in_backticks
 from icebergds.expr.sql_tokens import Token, TokenKind, sql_tokens
 from icebergds.spark.bucket_function import BUCKET_FUNCTION, register_bucket_function
+from icebergds.spark.patches import own
 from icebergds.statements.names.scope import NameScope
 from icebergds.statements.queries.transform_sql import DAYS, HOURS, MONTHS, TRUNCATED, YEARS
 from icebergds.statements.spark_sql import Replacement
-from icebergds.statements.taken_over import own_catalog
 from icebergds.statements.text.cursor import Cursor, Span
 from icebergds.suggestions import did_you_mean
 
@@ -110,7 +110,7 @@ def function_named(scope: NameScope, parts: Sequence[str]) -> str | None:
             return name
         case [] if name in _FUNCTIONS and current.catalog is not None and not current.namespace:
             # Spark's own come first, and those of the session.
-            return None if own_catalog(scope.spark).functionExists(last) else name
+            return None if own(scope.spark, "catalog").functionExists(last) else name
     return None
 
 

@@ -15,13 +15,14 @@ from pyspark.sql.types import StructField, StructType
 from icebergds.errors import InvalidDataError
 from icebergds.expr.names import in_backticks
 from icebergds.spark.dataframe_schema import iceberg_schema
+from icebergds.spark.registered import session_of
 from icebergds.spec.schema import Schema
 from icebergds.statements.names.current import CurrentNamespace
 from icebergds.statements.queries.references import find_references
 from icebergds.statements.spark_sql import Arguments, spark_sql
 from icebergds.statements.text.cursor import Cursor
 
-_KEPT = "_icebergds_temporary_views"
+_KEPT = "temporary views"
 _Name: TypeAlias = tuple[str, ...]
 
 
@@ -96,8 +97,4 @@ def _key(parts: tuple[str, ...]) -> _Name:
 
 
 def _views(spark: SparkSession) -> dict[_Name, TemporaryView]:
-    found = getattr(spark, _KEPT, None)
-    if found is None:
-        found = {}
-        setattr(spark, _KEPT, found)
-    return cast(dict[_Name, TemporaryView], found)
+    return cast(dict[_Name, TemporaryView], session_of(spark).kept.setdefault(_KEPT, {}))

@@ -83,7 +83,6 @@ def through_the_front_door(spark: SparkSession, directory: str) -> dict[str, Any
     by_name.selectExpr("id + 10 as id", "at").writeTo("lake.db.v2").overwrite(f.col("id") == 1)
     table, v2 = load_table(path), load_catalog("lake").load_table("db.v2")
     return {
-        "class": type(writer).__name__,
         "columns": table.schema().fields[0].name + str(len(table.schema().fields)),
         "partitions": [field.name for field in table.spec().fields],
         "owner": table.properties["Owner"],

@@ -20,6 +20,7 @@ from icebergds.operations.outcomes import nothing_committed
 from icebergds.operations.write.options import Creation, WriteOptions
 from icebergds.operations.write.replace import replace_definition
 from icebergds.spark.dataframe_schema import iceberg_schema, optional_columns
+from icebergds.spark.patches import own
 from icebergds.spark.writers.table_writes import (
     create_from,
     create_or_replace,
@@ -44,7 +45,6 @@ from icebergds.statements.names.tables import find_table
 from icebergds.statements.queries.query import run_query
 from icebergds.statements.results import nothing
 from icebergds.statements.spark_sql import Arguments
-from icebergds.statements.taken_over import own_catalog
 from icebergds.statements.text.cursor import Cursor
 
 
@@ -223,7 +223,7 @@ def _create_like_spark(
     scope: NameScope, name: CatalogName, clauses: TableDefinition, source: tuple[str, ...]
 ) -> None:
     quoted = in_backticks(source)
-    partitioned = [c.name for c in own_catalog(scope.spark).listColumns(quoted) if c.isPartition]
+    partitioned = [c.name for c in own(scope.spark, "catalog").listColumns(quoted) if c.isPartition]
     scope.catalog(name.catalog).create_table(
         name.parts,
         optional_columns(iceberg_schema(scope.spark.table(quoted).schema)),

@@ -9,6 +9,7 @@ from pyspark.sql import DataFrame
 
 from icebergds.api.view import View
 from icebergds.errors import InvalidStatementError, NoSuchTableError, UnsupportedFeatureError
+from icebergds.spark.patches import own
 from icebergds.statements.names.scope import CatalogName, NameScope
 from icebergds.statements.names.table_names import read_name
 from icebergds.statements.queries.cached import cache_rows, forget_all_rows, forget_rows
@@ -16,7 +17,6 @@ from icebergds.statements.queries.query import our_frame
 from icebergds.statements.queries.relations import table_or_view
 from icebergds.statements.results import nothing
 from icebergds.statements.spark_sql import Arguments
-from icebergds.statements.taken_over import own_catalog
 from icebergds.statements.text.cursor import Cursor
 from icebergds.statements.text.properties import read_properties
 from icebergds.suggestions import did_you_mean
@@ -123,7 +123,7 @@ def _cache_query(
             f"parts: CACHE TABLE {parts[-1]} AS ..."
         )
     frame.createTempView(parts[0])
-    own_catalog(scope.spark).cacheTable(parts[0], level)
+    own(scope.spark, "catalog").cacheTable(parts[0], level)
     if not is_lazy:
         scope.spark.table(parts[0]).count()
     return nothing(scope.spark)

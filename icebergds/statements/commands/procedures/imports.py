@@ -9,6 +9,7 @@ from icebergds.api.table_imports import add_files_of
 from icebergds.errors import InvalidStatementError
 from icebergds.expr.names import quote_name
 from icebergds.operations.imports.foreign_table import ForeignTable
+from icebergds.spark.patches import own
 from icebergds.spark.session_files import session_table
 from icebergds.statements.commands.procedures.signature import Call, Rows
 from icebergds.statements.commands.procedures.targets import (
@@ -18,7 +19,6 @@ from icebergds.statements.commands.procedures.targets import (
     session_name_of,
     table_of,
 )
-from icebergds.statements.taken_over import own_catalog
 
 _FORMATS = ("parquet", "orc", "avro")
 _NO_FILE_LIST = "N/A"
@@ -45,7 +45,7 @@ def migrate(call: Call) -> Rows:
     if len(parts) > 1 and parts[0] in (call.catalog, SESSION_CATALOG):
         parts = parts[1:]
     if len(parts) == 1:
-        parts = (own_catalog(call.scope.spark).currentDatabase(), *parts)
+        parts = (own(call.scope.spark, "catalog").currentDatabase(), *parts)
     done = migrate_table(
         call.scope.spark,
         quote_name((SESSION_CATALOG, *parts)),

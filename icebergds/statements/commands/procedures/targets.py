@@ -5,10 +5,10 @@ from __future__ import annotations
 from icebergds.api.table import Table
 from icebergds.errors import InvalidFilterError, InvalidStatementError
 from icebergds.expr.names import quote_name, split_name
+from icebergds.spark.patches import own
 from icebergds.statements.commands.procedures.signature import Call
 from icebergds.statements.names.scope import CatalogName
 from icebergds.statements.names.tables import NamedTable, find_table_to_write
-from icebergds.statements.taken_over import own_catalog
 
 SESSION_CATALOG = "spark_catalog"
 """Spark's own catalog."""
@@ -68,7 +68,7 @@ def session_name_of(call: Call, parameter: str) -> str:
     if parts[0].lower() == SESSION_CATALOG:
         parts = parts[1:]
     if len(parts) == 1:
-        parts = (own_catalog(call.scope.spark).currentDatabase(), *parts)
+        parts = (own(call.scope.spark, "catalog").currentDatabase(), *parts)
     return quote_name((SESSION_CATALOG, *parts))
 
 

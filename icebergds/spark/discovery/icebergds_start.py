@@ -1,0 +1,65 @@
+"""Registers the sessions that are configured so (`spark.icebergpy.register`), without a call.
+
+Python imports this as it starts where the package is installed (`icebergds.pth`), Spark's workers
+too, so it imports nothing before a program imports the sessions of classic PySpark.
+"""
+
+from __future__ import annotations
+
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    # Importing these would take longer than everything else here.
+    from collections.abc import Callable
+    from typing import Any
+
+_SESSIONS = "pyspark.sql.session"
+_SETTING = "spark.icebergpy.register"
+
+
+class _Waiting:
+    """Finds modules before Python's own finders do: only the one with the sessions."""
+
+    @staticmethod
+    def find_spec(name: str, *_: Any) -> Any:
+        if name != _SESSIONS:
+            return None
+        sys.meta_path.remove(_Waiting)
+        from importlib.util import find_spec
+
+        spec = find_spec(name)
+        loader: Any = None if spec is None else spec.loader
+        if loader is not None:
+            loader.exec_module = _registering(loader.exec_module)
+        return spec
+
+
+def _registering(execute: Callable[[Any], None]) -> Callable[[Any], None]:
+    def executed(module: Any) -> None:
+        from functools import wraps
+
+        execute(module)
+        begin = module.SparkSession.__init__
+
+        @wraps(begin)
+        def begun(self: Any, *args: Any, **kwargs: Any) -> None:
+            begin(self, *args, **kwargs)
+            if self._jsparkSession.conf().get(_SETTING, "false") == "true":
+                _register(self)
+
+        module.SparkSession.__init__ = begun
+
+    return executed
+
+
+def _register(spark: Any) -> None:
+    from icebergds import register
+    from icebergds.spark.registered import registered
+
+    # Objects of a session that is registered, and copies of one, are made later.
+    if registered(spark) is None:
+        register(spark, sql=True)
+
+
+sys.meta_path.insert(0, _Waiting)

@@ -1,0 +1,128 @@
+"""Which sessions are registered, and what is kept for a session.
+
+A session is that of the JVM or of the server, not an object of PySpark: `df.sparkSession` in
+`foreachBatch`, `SparkSession.active()` and `SQLContext` may have other objects of the same one.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Mapping
+from copy import copy
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
+
+from icebergds.spark.replacement_log import keep_replacement_quiet
+from icebergds.spark.session import is_connect
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.datasource import DataSource
+
+SESSION_ID = "spark.icebergpy.session-id"
+"""The setting with the id of a registered session, which copies that Spark makes of it have too."""
+
+_SESSION = "_icebergds_session"
+
+
+class Statements(Protocol):
+    """What a session does at `spark.sql`, `spark.table` and `spark.catalog`."""
+
+    def sql(self, spark: SparkSession, /, *args: Any, **kwargs: Any) -> DataFrame: ...
+
+    def table(self, spark: SparkSession, tableName: str, /) -> DataFrame: ...  # noqa: N803
+
+    def catalog(self, spark: SparkSession, /) -> Any: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Registered:
+    """How a session is registered.
+
+    Attributes:
+        application: its id; None if the session runs in another process.
+        source: the data source, which knows the catalogs.
+        statements: None if SQL was not asked for.
+        again: registers another session in the same way.
+        before: the settings that registration replaced; None for those that were not set.
+    """
+
+    application: str | None
+    catalogs: Mapping[str, Mapping[str, str]] = field(repr=False)
+    session: weakref.ref[SparkSession]
+    source: type[DataSource]
+    statements: Statements | None
+    again: Callable[[SparkSession], None]
+    before: Mapping[str, str | None]
+
+
+@dataclass(slots=True, weakref_slot=True, eq=False)
+class Session:
+    """A session of the JVM or of the server.
+
+    Attributes:
+        key: Spark's own id of it.
+        id: what it is registered as; of a copy, the id of its original.
+        kept: what parts of this package keep for it, by their names.
+    """
+
+    key: str
+    id: str | None
+    kept: dict[str, Any] = field(default_factory=dict)
+
+
+sessions: dict[str, Registered] = {}
+"""The registered sessions of this process, by their ids."""
+
+_known: weakref.WeakValueDictionary[str, Session] = weakref.WeakValueDictionary()
+# The sources that the JVM's sessions have.
+_sources: dict[str, type[DataSource]] = {}
+
+
+def session_of(spark: SparkSession) -> Session:
+    """The session that an object of PySpark is for."""
+    found: Session | None = spark.__dict__.get(_SESSION)
+    if found is None:
+        classic: Any = spark
+        key = classic._session_id if is_connect(spark) else classic._jsparkSession.sessionUUID()
+        found = _known.get(key)
+        if found is None:
+            original = spark.conf.get(SESSION_ID, None) if sessions else None
+            found = _known.setdefault(key, Session(key, original, _copied(original)))
+        spark.__dict__[_SESSION] = found
+    return found
+
+
+def _copied(original: str | None) -> dict[str, Any]:
+    """What is kept for a session, for a copy: Spark copies temporary views and functions too."""
+    known = _known.get(original or "")
+    return {} if known is None else {name: copy(value) for name, value in known.kept.items()}
+
+
+def registered(spark: SparkSession) -> Registered | None:
+    """How a session, or the one that Spark has copied it from, is registered; None if it is not."""
+    return sessions.get(session_of(spark).id or "") if sessions else None
+
+
+def need_source(spark: SparkSession) -> None:
+    """Registers the data source of a session, before classic Spark is asked for the format.
+
+    Not sooner: Spark then searches all Python packages for sources, in a process of its own, which
+    takes longer than to plan a read, and what Spark's own reader reads needs no source. Does
+    nothing if the session has it, or is not registered.
+    """
+    known = registered(spark)
+    if known is None or is_connect(spark):
+        return
+    key = session_of(spark).key
+    if _sources.get(key) is not known.source:
+        keep_replacement_quiet(spark)
+        spark.dataSource.register(known.source)
+        _sources[key] = known.source
+
+
+def forget_source(spark: SparkSession, plain: type[DataSource]) -> None:
+    """Replaces the data source of a session, if Spark has got it, by one that knows no catalogs."""
+    if is_connect(spark) or _sources.pop(session_of(spark).key, None) is not None:
+        keep_replacement_quiet(spark)
+        spark.dataSource.register(plain)
