@@ -38,6 +38,7 @@ class Private(StrEnum):
 
     FRAMES = "DataFrames of tables choose files by the conditions that Spark passes on alone"
     READERS = "DataFrames of tables leave it to Spark when a table is loaded"
+    WRITERS = "Spark's writer hands rows to the data source, by paths alone"
     SCANS = "Spark's own Parquet reader reads no files of tables"
     BATCHES = "Spark counts the bytes of rows that are written"
     CONDITIONS = "conditions that are Columns are evaluated row by row"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import random
 import sys
+import uuid
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from frame_programs import filled, program, run
 from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession, functions as f
 
-from icebergds import Table, register
+from icebergds import Table, load_table, register
 from icebergds.spark import jvm
 
 pytestmark = [pytest.mark.spark, pytest.mark.every_spark]
@@ -51,7 +52,7 @@ def accesses(monkeypatch: pytest.MonkeyPatch) -> list[Access]:
 
 
 # Registering has its own tests.
-_STARTING = ("icebergds.spark.sources", "icebergds.spark.replacement_log")
+_STARTING = ("icebergds.spark.registered", "icebergds.spark.replacement_log")
 
 
 def seen(spark: SparkSession, table: Table, steps: Any) -> list[Any]:
@@ -65,6 +66,10 @@ def seen(spark: SparkSession, table: Table, steps: Any) -> list[Any]:
     files = spark.read.format("icebergpy").option("metadata-table", "files")
     found.append(sorted(files.load(table.location()).select("record_count").collect()))
     found.append(table.scan(f.col("id") > 33).to_df(spark).count())
+    target = f"{table.location()}-{uuid.uuid4()}"
+    writer = frame.where("p = 4").write.format("icebergpy").mode("append")
+    writer.option("create", "true").save(target)
+    found.append(sorted(map(str, load_table(target).scan().to_arrow().to_pylist())))
     with table.transaction() as tx:
         tx.delete(f.col("p") == 1)
         source = spark.range(30, 34).select(f.col("id"), f.lit(3).alias("p"))

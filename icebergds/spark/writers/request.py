@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame
 
 from icebergds.errors import InvalidOptionError
 from icebergds.expr.names import in_backticks
+from icebergds.spark.jvm import Private, with_private
 from icebergds.spark.session import is_connect
 from icebergds.spark.verbs import options_of
 
@@ -55,13 +56,21 @@ class WriteRequest:
         return {name: ", ".join(listed) for name, listed in terms.items() if listed}
 
 
-def request_of(writer: Any) -> WriteRequest:
+def request_of(writer: Any) -> WriteRequest | None:
     """What a `DataFrameWriter` was asked for, classic or of Spark Connect.
+
+    None if classic Spark keeps it to itself.
 
     Raises:
         InvalidOptionError: it was asked for something that tables of Iceberg do not have.
     """
-    asked = _of_connect(writer) if is_connect(writer._spark) else _of_classic(writer)
+    asked: _Asked | None
+    if is_connect(writer._spark):
+        asked = _of_connect(writer)
+    else:
+        asked = with_private(Private.WRITERS, lambda: _of_classic(writer), lambda: None)
+    if asked is None:
+        return None
     if asked.clustering:
         raise InvalidOptionError(
             "clusterBy is not supported: tables of Iceberg are partitioned and sorted; use "

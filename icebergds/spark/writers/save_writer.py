@@ -10,13 +10,13 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
-from icebergds.errors import NoSuchTableError
-from icebergds.spark.registered import registered
+from icebergds.errors import NoSuchTableError, UnsupportedFeatureError
+from icebergds.spark.registered import need_source, registered
 from icebergds.spark.session import acting_in, is_connect
 from icebergds.spark.session_verbs import refused
 from icebergds.spark.verbs import WRITER, has_format, is_ours
 from icebergds.spark.writers import saves
-from icebergds.spark.writers.request import request_of
+from icebergds.spark.writers.request import WriteRequest, request_of
 
 _LOG = logging.getLogger(__name__)
 
@@ -43,10 +43,16 @@ def save(of_spark: Callable[..., Any]) -> Callable[..., Any]:
             self.option("path", path)
         try:
             with acting_in(self._spark):
-                saves.save(request_of(self))
+                request = request_of(self)
+                if request is not None:
+                    saves.save(request)
         except NoSuchTableError as error:
             if not _saved_by_server(self, error, of_spark):
                 raise
+            return
+        if request is None:
+            need_source(self._spark)
+            of_spark(self)
 
     return save
 
@@ -68,7 +74,7 @@ def save_as_table(of_spark: Callable[..., Any]) -> Callable[..., Any]:
         if is_ours(self, WRITER):
             _set(self, mode, partitionBy, options)
             with acting_in(self._spark):
-                saves.save_as_table(request_of(self), name)
+                saves.save_as_table(_request(self, name), name)
             return
         if has_format(self) and registered(self._spark) is not None:
             raise refused("saveAsTable")
@@ -92,9 +98,19 @@ def insert_into(of_spark: Callable[..., Any]) -> Callable[..., Any]:
         if overwrite is not None:
             self.mode("overwrite" if overwrite else "append")
         with acting_in(self._spark):
-            saves.insert_into(request_of(self), tableName)
+            saves.insert_into(_request(self, tableName), tableName)
 
     return insert_into
+
+
+def _request(writer: Any, name: str) -> WriteRequest:
+    request = request_of(writer)
+    if request is None:
+        raise UnsupportedFeatureError(
+            f"table {name}: what this Spark's writer was asked for cannot be known, so it cannot "
+            "write to tables by name; use load_catalog(...).load_table(...).append(df)"
+        )
+    return request
 
 
 def _set(writer: Any, mode: str | None, partition_by: Any, options: dict[str, Any]) -> None:
