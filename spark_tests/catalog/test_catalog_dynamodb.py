@@ -205,7 +205,7 @@ def test_a_table_that_is_committed_to_meanwhile_is_dropped_as_it_is_last(
     catalog: Catalog, once: Catalog, proxy: FaultyProxy
 ) -> None:
     create_table(catalog)
-    proxy.spoil("GetItem", None, None, then=lambda: set_property(catalog))
+    proxy.spoil("GetItem", None, then=lambda: set_property(catalog))
     last = once.drop(TABLE)
     assert last is not None
     assert last.metadata.properties["k"] == "v"

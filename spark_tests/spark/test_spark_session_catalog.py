@@ -14,6 +14,7 @@ from sql_sessions import in_spark, lake_session, rows
 
 from icebergds import load_catalog, register
 from icebergds.errors import NoSuchNamespaceError, NoSuchTableError, UnsupportedFeatureError
+from icebergds.spark.patches import own as own_attribute
 
 pytestmark = pytest.mark.spark
 
@@ -122,7 +123,7 @@ def test_names_are_relative_to_what_was_chosen(lake: SparkSession) -> None:
 
 
 def test_what_is_not_ours_is_answered_by_spark(lake: SparkSession) -> None:
-    catalog, own = lake.catalog, SparkSession.catalog.func(lake)
+    catalog, own = lake.catalog, own_attribute(lake, "catalog")
     view = Table("of_session", None, [], None, "TEMPORARY", isTemporary=True)
     for use in ("spark_catalog", "lake.db"):
         lake.sql(f"USE {use}")
