@@ -40,6 +40,9 @@ def _registering(execute: Callable[[Any], None]) -> Callable[[Any], None]:
         from functools import wraps
 
         execute(module)
+        if module.__name__ != _SESSIONS:
+            # A loader may be that of many modules: of a zip file, as in Spark's workers.
+            return
         begin = module.SparkSession.__init__
 
         @wraps(begin)
