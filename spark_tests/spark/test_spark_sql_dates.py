@@ -66,19 +66,6 @@ def test_rows_are_those_of_a_plain_copy(lake: SparkSession, tmp_path: Path) -> N
         assert expected, condition
 
 
-def test_a_day_may_go_on_after_the_next_one_began(lake: SparkSession, tmp_path: Path) -> None:
-    # At 00:01, clocks were set back to 23:01.
-    lake.conf.set("spark.sql.session.timeZone", "America/St_Johns")
-    catalog = load_catalog("lake", warehouse=str(tmp_path))
-    catalog.create_namespace("db")
-    table = catalog.create_table("db.again", "ts timestamp")
-    for hour in (2, 3, 4):
-        at = dt.datetime(2006, 10, 29, hour, tzinfo=dt.UTC)
-        table.append(pa.table({"ts": pa.array([at], pa.timestamp("us", "UTC"))}))
-    rows = lake.sql("SELECT * FROM lake.db.again WHERE date(ts) = DATE '2006-10-28'")
-    assert rows.count() == 2
-
-
 def _rows() -> pa.Table:
     moments = [_FIRST + dt.timedelta(hours=hours) for hours in range(0, 120, 5)]
     plain = [moment.replace(tzinfo=None) for moment in moments]
