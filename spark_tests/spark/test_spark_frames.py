@@ -14,17 +14,17 @@ import pyarrow as pa
 import pytest
 from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import DataFrame, SparkSession, functions as f
-from pyspark.sql.readwriter import DataFrameReader
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 from spark_tables import LIVE_PEOPLE, people
 
-from icebergds import Table, load_catalog, register
+from icebergds import Table, load_catalog, register, unregister
 from icebergds.errors import (
     InvalidFilterError,
     InvalidOptionError,
     MissingFileError,
     NoSuchTableError,
 )
+from icebergds.spark.verbs import READER, is_ours
 
 pytestmark = pytest.mark.spark
 
@@ -379,17 +379,17 @@ def test_errors_are_raised_by_the_load(front: SparkSession, table: Table, tmp_pa
 
 def test_other_formats_have_sparks_reader(front: SparkSession, table: Table) -> None:
     reader = front.read.format("icebergpy")
-    assert type(reader) is not DataFrameReader
-    assert isinstance(reader, DataFrameReader)
-    assert type(reader.format("parquet")) is DataFrameReader
-    assert type(front.read) is DataFrameReader
+    assert is_ours(reader, READER)
+    assert not is_ours(reader.format("parquet"), READER)
+    assert not is_ours(front.read, READER)
 
 
 def test_sessions_that_are_not_registered_notice_nothing(
     spark: SparkSession, front: SparkSession, table: Table
 ) -> None:
     other = spark.newSession()
-    assert type(other.read.format("icebergpy")) is DataFrameReader
+    unregister(other)
+    assert not is_ours(other.read.format("icebergpy"), READER)
     df = load(other, table)
     assert type(df) is type(other.range(1))
     assert ids(df.where("i = 1")) == [1]
@@ -399,7 +399,7 @@ def test_sessions_that_are_not_registered_notice_nothing(
 def test_the_reader_can_be_left_as_it_was(spark: SparkSession, table: Table) -> None:
     session = spark.newSession()
     register(session, reader=False)
-    assert type(session.read.format("icebergpy")) is DataFrameReader
+    assert not is_ours(session.read.format("icebergpy"), READER)
 
 
 def test_pushdown_leaves_the_load_to_spark(front: SparkSession, table: Table) -> None:

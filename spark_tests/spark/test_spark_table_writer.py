@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame, SparkSession, functions as f
 from pyspark.sql.functions import partitioning
 from pyspark.sql.readwriter import DataFrameWriterV2
 
-from icebergds import Catalog, Table, load_catalog, register
+from icebergds import Catalog, Table, load_catalog, register, unregister
 from icebergds.errors import (
     AlreadyExistsError,
     InvalidDataError,
@@ -298,6 +298,7 @@ def test_other_tables_and_formats_have_sparks_writer(
     with pytest.raises(InvalidOptionError, match="parquet"):
         front.range(1).writeTo("harbour.db.t").using("parquet")
     other = spark.newSession()
+    unregister(other)
     assert type(other.range(1).writeTo("harbour.db.t").using("icebergpy")) is DataFrameWriterV2
     with monkeypatch.context() as patch:
         # A catalog of another configuration, such as one that is the default, is not the session's.

@@ -9,9 +9,8 @@ from typing import Any
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession, functions as f
-from pyspark.sql.readwriter import DataFrameWriter
 
-from icebergds import Catalog, Table, load_catalog, load_table, register
+from icebergds import Catalog, Table, load_catalog, load_table, register, unregister
 from icebergds.errors import (
     AlreadyExistsError,
     InvalidDataError,
@@ -20,6 +19,7 @@ from icebergds.errors import (
     NoSuchTableError,
     ValidationError,
 )
+from icebergds.spark.verbs import WRITER, is_ours
 
 pytestmark = pytest.mark.spark
 
@@ -401,9 +401,8 @@ def test_rows_of_an_older_load_do_not_replace_a_newer_table(
 
 def test_other_formats_have_sparks_writer(front: SparkSession, tmp_path: Path) -> None:
     writer = front.range(1).write.format("icebergpy")
-    assert isinstance(writer, DataFrameWriter)
-    assert type(writer) is not DataFrameWriter
-    assert type(writer.format("parquet")) is DataFrameWriter
+    assert is_ours(writer, WRITER)
+    assert not is_ours(writer.format("parquet"), WRITER)
     front.range(1).write.format("icebergpy").save(str(tmp_path / "p"), format="parquet")
     assert front.read.parquet(str(tmp_path / "p")).count() == 1
     front.range(1).write.save(path=str(tmp_path / "q"), format="parquet")
@@ -419,10 +418,11 @@ def test_sessions_that_are_not_registered_notice_nothing(
     spark: SparkSession, front: SparkSession, tmp_path: Path
 ) -> None:
     other = spark.newSession()
-    assert type(other.range(1).write.format("icebergpy")) is DataFrameWriter
+    unregister(other)
+    assert not is_ours(other.range(1).write.format("icebergpy"), WRITER)
     left = spark.newSession()
     register(left, writer=False)
-    assert type(left.range(1).write.format("icebergpy")) is DataFrameWriter
+    assert not is_ours(left.range(1).write.format("icebergpy"), WRITER)
     with pytest.raises(InvalidOptionError, match="session catalog"):
         left.range(1).write.format("icebergpy").saveAsTable("t")
 
