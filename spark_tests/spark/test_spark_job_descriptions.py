@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -39,13 +40,21 @@ def described(spark: SparkSession) -> Iterator[None]:
 def _jobs(spark: SparkSession, run: Callable[[], object]) -> set[str | None]:
     """The descriptions of the jobs that something runs."""
     context = spark.sparkContext._jsc.sc()
-    before = context.statusStore().jobsList(None).size()
+    before = set(_listed(context))
     run()
     context.listenerBus().waitUntilEmpty()
+    # Spark forgets the oldest, so their number need not grow.
+    return {text for job, text in _listed(context).items() if job not in before}
+
+
+def _listed(context: Any) -> dict[int, str | None]:
+    """The descriptions of the jobs that Spark remembers."""
     jobs = context.statusStore().jobsList(None)
-    # The newest come first.
-    found = [jobs.apply(at).description() for at in range(jobs.size() - before)]
-    return {text.get() if text.isDefined() else None for text in found}
+    found = {}
+    for at in range(jobs.size()):
+        text = jobs.apply(at).description()
+        found[jobs.apply(at).jobId()] = text.get() if text.isDefined() else None
+    return found
 
 
 def _merge(table: Table, spark: SparkSession) -> object:

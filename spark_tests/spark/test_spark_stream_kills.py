@@ -50,13 +50,18 @@ def start(directory: Path, operation: str, master: str = "local[2]") -> subproce
             "JAVA_TOOL_OPTIONS": QUICK_SPARK,
         },
         stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
+        stderr=(directory / "log").open("a"),
         text=True,
         start_new_session=True,
     )
     assert process.stdout is not None
     process.stdout.readline()
     return process
+
+
+def said(directory: Path) -> str:
+    """The end of what the processes of the query said."""
+    return (directory / "log").read_text(errors="replace")[-10_000:]
 
 
 def kill(process: subprocess.Popen[str]) -> None:
@@ -106,7 +111,7 @@ def test_killed_query_goes_on_exactly_where_it_was(
         kills += 1
     assert kills
     process = start(tmp_path, operation)
-    assert process.wait(300) == 0
+    assert process.wait(300) == 0, said(tmp_path)
     assert rows_of(table.location()) == expected(operation)
 
 
@@ -118,7 +123,7 @@ def test_killed_executors_lose_and_double_nothing(
     for _ in range(KILLS):
         time.sleep(rng.uniform(0, 4))
         kill_executor(process, rng)
-    assert process.wait(300 + 20 * KILLS) == 0
+    assert process.wait(300 + 20 * KILLS) == 0, said(tmp_path)
     assert rows_of(table.location()) == expected(operation)
 
 
