@@ -1,10 +1,16 @@
-"""Where tests are: those that start Spark have folders of their own, and names are unique."""
+"""Where tests are: those that start Spark have folders of their own, and names are unique.
+
+The pages for those who change the code name files that are there.
+"""
 
 from __future__ import annotations
 
 import ast
+import re
 from collections import Counter
 from pathlib import Path
+
+import pytest
 
 _HERE = Path(__file__).parent
 # Run in few processes, for each has a Spark session of its own; `oracles` runs Java Iceberg.
@@ -36,3 +42,13 @@ def test_only_tests_of_spark_start_it() -> None:
             if imported or (isinstance(node, ast.arg) and node.arg == "spark"):
                 starting.append(f"{path.relative_to(_HERE)}:{node.lineno}")
     assert starting == []
+
+
+@pytest.mark.parametrize("page", ["architecture.md", "decisions.md"])
+def test_pages_for_contributors_name_what_is_there(page: str) -> None:
+    root = _HERE.parent
+    code = re.findall("`([^`]+)`", (root / "docs" / page).read_text())
+    paths = re.findall(r"\b(?:icebergds|spark_tests|benchmarks)/[\w./*-]*", " ".join(code))
+    assert paths
+    # Some name several files, by asterisks.
+    assert [path for path in paths if not any(root.glob(path))] == []

@@ -5,18 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+import pyarrow.compute as pc
+
 from icebergds.commit.base import CommitBase
-from icebergds.commit.dangling_deletes import dangling_deletes
 from icebergds.commit.filter_manifests import filter_manifests
 from icebergds.commit.merge_manifests import merge_manifests
 from icebergds.commit.new_manifests import UNASSIGNED, NewFiles, new_manifests
-from icebergds.commit.removed_files import RemovedColumns, RemovedFiles
+from icebergds.commit.partition_selection import PartitionSelection, partitions_of
+from icebergds.commit.removed_files import RemovedColumns, RemovedFiles, index_of
 from icebergds.commit.selection import Mask, Selection
 from icebergds.commit.summary import changes_summary
 from icebergds.commit.workspace import Workspace
 from icebergds.errors import InvalidDataError
 from icebergds.formats.manifests.columns import EntryColumns
-from icebergds.spec.manifest import DataFile, FileContent, ManifestContent, ManifestFile
+from icebergds.formats.manifests.packed_entries import PathIndex
+from icebergds.spec.manifest import DataFile, FileContent, FileFormat, ManifestContent, ManifestFile
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +70,7 @@ def merged_manifests(
         removed_data,
     )
     all_data = [*_of(new, ManifestContent.DATA), *data.manifests]
-    dangling = dangling_deletes(base, _oldest(base, all_data), data.removed)
+    dangling = _dangling_deletes(base, _oldest(base, all_data), data.removed)
     deletes = filter_manifests(
         work,
         base,
@@ -110,3 +113,57 @@ def _oldest(base: CommitBase, manifests: Iterable[ManifestFile]) -> int:
         and manifest.min_sequence_number != UNASSIGNED
     )
     return min(numbers, default=base.sequence_number)
+
+
+@dataclass(frozen=True, slots=True)
+class _DanglingDeletes:
+    """Delete files older than all data files, and deletion vectors of removed data files.
+
+    Attributes:
+        oldest_data: the lowest data sequence number of the remaining data files.
+        removed: the data files that the commit removes, if the table has deletion vectors.
+        removed_paths: finds them.
+        partitions: the partitions of those files.
+    """
+
+    oldest_data: int
+    removed: tuple[RemovedFiles, ...]
+    removed_paths: PathIndex
+    partitions: PartitionSelection
+
+    @property
+    def stats_ids(self) -> frozenset[int]:
+        return frozenset()
+
+    def may_select(self, manifest: ManifestFile) -> bool:
+        if manifest.min_sequence_number < self.oldest_data:
+            return True
+        return len(self.removed_paths) > 0 and self.partitions.may_select(manifest)
+
+    def select(self, columns: EntryColumns) -> Mask:
+        numbers = columns.data_sequence_number
+        # Files from version 1 have sequence number 0, which says nothing about their age.
+        mask: Mask = (numbers > 0) & (numbers < self.oldest_data)
+        if len(self.removed_paths):
+            mask |= self._vectors(columns)
+        return mask
+
+    def _vectors(self, columns: EntryColumns) -> Mask:
+        is_vector = pc.equal(columns.file_format, FileFormat.PUFFIN.value)
+        mask: Mask = self.removed_paths.find(columns.referenced_data_file) >= 0
+        mask &= is_vector.to_numpy(zero_copy_only=False)
+        return mask
+
+
+def _dangling_deletes(
+    base: CommitBase, oldest_data: int, removed: tuple[RemovedFiles, ...]
+) -> _DanglingDeletes:
+    """The deletes that dangle once `removed` data files are gone."""
+    # Tables have deletion vectors only from version 3.
+    removed = removed if base.metadata.format_version >= 3 else ()
+    return _DanglingDeletes(
+        oldest_data,
+        removed,
+        index_of(removed),
+        partitions_of(base, (file for part in removed for file in part)),
+    )

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession, functions as f, types as spark_types
 from pyspark.sql.types import StructType
 
 from icebergds.commit.operations import TableState
@@ -23,16 +23,17 @@ from icebergds.operations.metadata_tables.plan import (
     task_plan,
 )
 from icebergds.operations.metadata_tables.read import read_metadata_table, read_metadata_task
+from icebergds.operations.metadata_tables.schemas import PART, PARTITION_KEY
 from icebergds.operations.metadata_tables.tasks import MetadataTablePlan, MetadataTask
 from icebergds.operations.read.options import METADATA_TABLE, ReadOptions, parse_read_options
 from icebergds.operations.read.scan_options import scan_options
 from icebergds.spark.arrow_output import shaper
 from icebergds.spark.errors import own_errors, prepare_thread, without_frames
-from icebergds.spark.partition_parts import added_up
 from icebergds.spark.session import in_zone_of, is_connect
 from icebergds.spark.types import spark_arrow_schema, spark_schema
 from icebergds.spark.user_schema import project_user_schema, refuse_second_choice
 from icebergds.spark.worker import settle_worker
+from icebergds.spec.schema import Schema
 
 LOCAL = (
     MetadataTable.MANIFESTS,
@@ -117,7 +118,7 @@ def planned_frame(
     whole = replace(options, columns=None)
     of_parts = plan_metadata_table(plan.kind, plan.state, whole, of_parts=True)
     parts = _tasks_frame(spark, of_parts, _tasks(spark, of_parts, options, condition), 0)
-    return added_up(parts, plan.columns)
+    return _added_up(parts, plan.columns)
 
 
 def staged_metadata_table(
@@ -186,3 +187,54 @@ class _Reading:
                 for number in batch.column(0).to_pylist():
                     task = pickle.loads(zlib.decompress(self.tasks[number // self.each]))
                     yield from map(shape, read_metadata_task(plan, task))
+
+
+_PARTITION, _SPEC_ID = "partition", "spec_id"
+_UPDATED_AT, _SNAPSHOT_ID = "last_updated_at", "last_updated_snapshot_id"
+_NEWEST = "newest"
+
+
+def _added_up(parts: DataFrame, columns: Schema) -> DataFrame:
+    """The rows of `partitions`.
+
+    Args:
+        parts: the columns of `partition_parts_schema`.
+        columns: those that are returned; the struct `partition` may be narrowed.
+    """
+    # Of equally new ones the first, as where one process adds them up.
+    of_newest = [f.col(_UPDATED_AT), (-f.col(PART.name)).alias("order"), f.col(_SNAPSHOT_ID)]
+    totals = []
+    for name in parts.columns:
+        match name:
+            case "spec_id":
+                of_newest.append(f.col(name))
+            case "partition":
+                # By its key alone: as groups, Spark has 0.0 and -0.0 equal.
+                totals.append(f.first(name).alias(name))
+            case "last_updated_at" | "last_updated_snapshot_id" | PARTITION_KEY.name | PART.name:
+                pass
+            case _:
+                totals.append(f.sum(name).alias(name))
+    newest = f.max(f.struct(*of_newest)).alias(_NEWEST)
+    rows = parts.groupBy(PARTITION_KEY.name).agg(newest, *totals)
+    return rows.select(*_shown(spark_schema(columns)))
+
+
+def _shown(columns: spark_types.StructType) -> Iterator[Column]:
+    for each in columns.fields:
+        match each.name, each.dataType:
+            case "partition", spark_types.StructType(names=names):
+                whole = f.col(_PARTITION)
+                column = f.struct(*(whole.getField(name).alias(name) for name in names))
+            case "last_updated_at" | "last_updated_snapshot_id", _:
+                column = f.col(_NEWEST).getField(each.name)
+            case "spec_id", _:
+                column = _required(f.col(_NEWEST).getField(_SPEC_ID), each)
+            case _:
+                column = _required(f.col(each.name), each)
+        yield column.alias(each.name, metadata=each.metadata or {})
+
+
+def _required(column: Column, field: spark_types.StructField) -> Column:
+    """What is never null, though Spark does not know it, in the type of the field."""
+    return f.coalesce(column, f.lit(0)).cast(field.dataType)

@@ -14,8 +14,8 @@ files with a smaller precision.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pyspark.errors import PySparkException
@@ -26,7 +26,7 @@ from icebergds.errors import IcebergError
 from icebergds.formats.deletes.positions import PositionSet
 from icebergds.io.fileio import FileIO
 from icebergds.io.threads import waiting_threads
-from icebergds.scan.plan.native_columns import is_native_column
+from icebergds.scan.plan.native_columns import NATIVE_PREFIX, is_native_column
 from icebergds.scan.plan.stored_names import constant_names, own_names, widened_decimals
 from icebergds.scan.read_plan import ReadPlan
 from icebergds.spark.file_addresses import (
@@ -46,8 +46,8 @@ from icebergds.spark.parquet_relation import (
     parquet_with_options,
 )
 from icebergds.spark.session import is_connect, session_setting
+from icebergds.spark.sql_constants import constant_text
 from icebergds.spark.stored_files import StoredNames, file_has_ids, is_named, some_of
-from icebergds.spark.stored_schema import StoredSchema
 from icebergds.spark.types import all_nullable, spark_schema, spark_type
 from icebergds.spec.manifest import DataFile
 from icebergds.spec.reserved import FILE_PATH, POS
@@ -55,7 +55,11 @@ from icebergds.spec.schema import Schema
 from icebergds.spec.types import (
     DOUBLE,
     FLOAT,
+    IcebergType,
+    ListType,
+    MapType,
     NestedField,
+    StructType,
     is_scalar,
     walk,
 )
@@ -112,7 +116,7 @@ def native_frame(
     hidden = frozenset() if by_id else unfiltered
     fields = [_filled(field, lacked) for field in plan.columns.fields if _place(field) is None]
     own = own_names(history) - (unfiltered - hidden)
-    stored = StoredSchema(
+    stored = _StoredSchema(
         {each.field_id: each.name for each in walk(tuple(fields)) if each.field_id in own}
         if names is None
         else dict(names),
@@ -217,7 +221,7 @@ def _ids(fields: Sequence[NestedField]) -> frozenset[int]:
 
 
 def _beside(
-    stored: StoredSchema, fields: Sequence[NestedField], others: Sequence[NestedField]
+    stored: _StoredSchema, fields: Sequence[NestedField], others: Sequence[NestedField]
 ) -> list[NestedField]:
     """Those of other columns that can stand beside the ones that are read."""
     taken = {stored.name_of(field).lower() for field in fields} | {"_metadata"}
@@ -253,7 +257,7 @@ def _floats(fields: Sequence[NestedField]) -> frozenset[int]:
     return frozenset(each.field_id for each in walk(tuple(fields)) if each.field_type in _FLOATS)
 
 
-def _output(field: NestedField, stored: StoredSchema, hidden: frozenset[int]) -> Column:
+def _output(field: NestedField, stored: _StoredSchema, hidden: frozenset[int]) -> Column:
     place = _place(field)
     if place is not None:
         return f.col(place).alias(field.name)
@@ -270,3 +274,45 @@ def _output(field: NestedField, stored: StoredSchema, hidden: frozenset[int]) ->
 
 def _quoted(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
+
+
+@dataclass(frozen=True, slots=True)
+class _StoredSchema:
+    """How columns are found in files.
+
+    Attributes:
+        names: under which fields are read, by id; others under names that no file has.
+        by_id: whether Spark finds columns by their ids in files, else by these names.
+    """
+
+    names: Mapping[int, str]
+    by_id: bool
+
+    def struct(self, fields: Iterable[NestedField]) -> spark_types.StructType:
+        """The Spark type of fields; the initial default of a field is told to Spark."""
+        return spark_types.StructType([self._field(field) for field in fields])
+
+    def name_of(self, field: NestedField) -> str:
+        """The name that Spark reads a field under."""
+        return self.names.get(field.field_id, f"{NATIVE_PREFIX}{field.field_id}")
+
+    def _field(self, field: NestedField) -> spark_types.StructField:
+        metadata: dict[str, Any] = {"parquet.field.id": field.field_id} if self.by_id else {}
+        if field.initial_default is not None and is_scalar(field.field_type):
+            metadata["EXISTS_DEFAULT"] = constant_text(field.field_type, field.initial_default)
+        return spark_types.StructField(
+            self.name_of(field), self._type(field.field_type), True, metadata
+        )
+
+    def _type(self, field_type: IcebergType) -> spark_types.DataType:
+        match field_type:
+            case StructType(fields=fields):
+                return self.struct(fields)
+            case ListType():
+                return spark_types.ArrayType(self._type(field_type.element_type))
+            case MapType():
+                return spark_types.MapType(
+                    self._type(field_type.key_type), self._type(field_type.value_type)
+                )
+            case _:
+                return spark_type(field_type)

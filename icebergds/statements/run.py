@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from typing import Any
 
-from pyspark.errors import AnalysisException, ParseException
+from pyspark.errors import AnalysisException, ParseException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
-from icebergds.errors import InvalidStatementError
-from icebergds.expr.sql_tokens import sql_tokens
+from icebergds.errors import InvalidStatementError, UnsupportedFeatureError
+from icebergds.expr.sql_tokens import Token, sql_tokens
 from icebergds.operations.conditions import ESCAPED
 from icebergds.spark.job_descriptions import describing
 from icebergds.spark.session import acting_in, session_setting
 from icebergds.spark.verbs import unknown_catalog
 from icebergds.statements.commands import COMMANDS
-from icebergds.statements.immediate import read_immediate
-from icebergds.statements.names.scope import NameScope
+from icebergds.statements.names.scope import CatalogName, NameScope
 from icebergds.statements.queries.query import run_query
-from icebergds.statements.scripts import is_script, refuse_commands
+from icebergds.statements.queries.references import find_references
 from icebergds.statements.spark_sql import Arguments, spark_sql
 from icebergds.statements.syntax import syntax_error
 from icebergds.statements.text.cursor import Cursor
@@ -83,10 +83,10 @@ def sql(spark: SparkSession, sqlQuery: str, args: Any = None, **kwargs: Any) -> 
 
 
 def _run(scope: NameScope, cursor: Cursor, arguments: Arguments) -> DataFrame:
-    if is_script(cursor):
-        refuse_commands(scope, cursor)
+    if _is_script(cursor):
+        _refuse_commands(scope, cursor)
     if cursor.is_at("EXECUTE", "IMMEDIATE"):
-        immediate = read_immediate(scope, _with_parameters(scope, cursor, arguments))
+        immediate = _read_immediate(scope, _with_parameters(scope, cursor, arguments))
         if immediate is not None:
             return sql(scope.spark, immediate.text, immediate.parameters)
     for command in COMMANDS:
@@ -143,3 +143,116 @@ def _read(text: object) -> Cursor | None:
     while end and tokens[end - 1].is_sign(";"):
         end -= 1
     return Cursor(text, tokens, 0, end) if end else None
+
+
+# What a statement of a script follows.
+_BEFORE = ("BEGIN", "THEN", "ELSE", "DO", "LOOP", "REPEAT")
+
+
+def _is_script(cursor: Cursor) -> bool:
+    """Whether a text is `[label:] BEGIN ... END`."""
+    token = cursor.peek(1)
+    if token is not None and token.is_sign(":"):
+        return Cursor(cursor.statement, cursor.tokens, cursor.at + 2, cursor.end).is_at("BEGIN")
+    return cursor.is_at("BEGIN")
+
+
+def _refuse_commands(scope: NameScope, script: Cursor) -> None:
+    """Raises UnsupportedFeatureError if a statement other than a query may concern our catalogs.
+
+    Spark runs a script as a whole: its queries can name our tables, other statements would go to
+    Spark's own catalog.
+    """
+    for statement in _statements(script):
+        is_command = any(command.is_of(statement) for command in COMMANDS)
+        if (is_command or statement.is_at("EXECUTE")) and _may_be_ours(scope, statement):
+            raise UnsupportedFeatureError(
+                f"{statement.written[:200]}: in BEGIN ... END, only queries can name tables of "
+                f"catalogs of ours ({', '.join(scope.catalogs())}); run the statement by itself"
+            )
+
+
+def _statements(script: Cursor) -> Iterator[Cursor]:
+    tokens = script.tokens
+    for at in range(script.at + 1, script.end):
+        before = tokens[at - 1]
+        if not before.is_sign(";") and not before.is_word(*_BEFORE):
+            continue
+        end = next((n for n in range(at, script.end) if tokens[n].is_sign(";")), script.end)
+        if at < end:
+            yield Cursor(script.statement, tokens, at, end)
+
+
+def _may_be_ours(scope: NameScope, statement: Cursor) -> bool:
+    if scope.current.catalog is not None:
+        return True
+    tokens = statement.tokens[statement.at : statement.end]
+    return any(token.is_identifier and scope.is_catalog(token.identifier) for token in tokens)
+
+
+@dataclass(frozen=True, slots=True)
+class _Immediate:
+    """The statement to run, and the values of its parameters, by name or in order."""
+
+    text: str
+    parameters: Any = None
+
+
+def _read_immediate(scope: NameScope, cursor: Cursor) -> _Immediate | None:
+    """Reads `EXECUTE IMMEDIATE text [INTO variable, ...] [USING value [AS name], ...]`.
+
+    None if Spark is to run it: the text cannot be found, or its results are for variables.
+
+    Raises:
+        UnsupportedFeatureError: results of a query on tables of ours are for variables.
+    """
+    cursor.expect("EXECUTE", "IMMEDIATE")
+    expression = cursor.until("INTO", "USING")
+    has_variables = cursor.take("INTO")
+    if has_variables:
+        cursor.until("USING")
+    try:
+        [row] = spark_sql(scope.spark, f"SELECT {expression.written}", Arguments()).collect()
+        text = row[0]
+        tokens = sql_tokens(text) if isinstance(text, str) else None
+        if not tokens:
+            return None
+        if has_variables:
+            _refuse_ours(scope, Cursor(text, tokens))
+            return None
+        return _Immediate(text, _parameters(scope, cursor, tokens))
+    except PySparkException:
+        # Spark says what is wrong.
+        return None
+
+
+def _refuse_ours(scope: NameScope, query: Cursor) -> None:
+    for name in _of_ours(scope, query):
+        raise UnsupportedFeatureError(
+            f"EXECUTE IMMEDIATE ... INTO of a query on {name} is not supported; use SET VAR "
+            "variable = (query)"
+        )
+
+
+def _of_ours(scope: NameScope, query: Cursor) -> Iterator[CatalogName]:
+    for reference in find_references(query):
+        name = scope.table(reference.name)
+        if name is not None:
+            yield name
+
+
+def _parameters(scope: NameScope, cursor: Cursor, tokens: tuple[Token, ...]) -> Any:
+    if not cursor.take("USING"):
+        return None
+    given = cursor.rest()
+    while given.is_at_sign("(") and (group := _copy(given).group()).end + 1 == given.end:
+        given = group
+    values = spark_sql(scope.spark, f"SELECT {given.written}", Arguments())
+    [row] = values.collect()
+    if any(token.is_sign("?") for token in tokens):
+        return list(row)
+    return dict(zip(values.columns, row, strict=True))
+
+
+def _copy(cursor: Cursor) -> Cursor:
+    return Cursor(cursor.statement, cursor.tokens, cursor.at, cursor.end)

@@ -23,11 +23,12 @@ from icebergds.errors import (
 from icebergds.formats.deletes.deletion_vector import (
     MAX_POSITION,
     decode_deletion_vector,
+    decode_roaring64,
     encode_deletion_vector,
+    encode_roaring64,
     read_deletion_vector,
 )
 from icebergds.formats.deletes.positions import PositionSet
-from icebergds.formats.deletes.roaring import decode_roaring64, encode_roaring64
 from icebergds.formats.puffin import read_puffin_footer
 from icebergds.io.fileio import FileIO
 

@@ -12,7 +12,7 @@ from icebergds.formats.data_file.row_buffer import RowBuffer
 from icebergds.formats.data_file.write_properties import WriteProperties
 from icebergds.formats.data_writer import open_data_writer
 from icebergds.formats.orc.tail import stripes_of
-from icebergds.formats.parquet.dictionary_choice import wants_dictionary
+from icebergds.formats.parquet.writer import wants_dictionary
 from icebergds.io.fileio import FileIO
 from icebergds.spec.manifest import FileFormat
 from icebergds.spec.schema import Schema

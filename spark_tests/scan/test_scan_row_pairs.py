@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given, strategies as st
 
 from icebergds.formats.arrow.types import to_array
+from icebergds.scan.read.changes import FingerprintCounts, RowMatcher
 from icebergds.scan.read.row_fingerprints import Fingerprinter, Fingerprints
-from icebergds.scan.read.row_pairs import FingerprintCounts, RowMatcher
 from icebergds.spec.types import (
     BINARY,
     BOOLEAN,

@@ -11,10 +11,9 @@ from icebergds.errors import InvalidStatementError, UnsupportedFeatureError
 from icebergds.expr.sql_tokens import sql_tokens
 from icebergds.statements.commands.rows import COMMANDS
 from icebergds.statements.commands.rows.clauses import expression_until
+from icebergds.statements.commands.rows.insert import read_replaced_rows, with_defaults
 from icebergds.statements.commands.rows.inserted_columns import InsertedColumns, read_column_list
-from icebergds.statements.commands.rows.inserted_defaults import with_defaults
 from icebergds.statements.commands.rows.partition_values import PartitionValues
-from icebergds.statements.commands.rows.replaced_rows import read_replaced_rows
 from icebergds.statements.commands.rows.target import Target, read_alias
 from icebergds.statements.names.scope import CatalogName
 from icebergds.statements.names.tables import NamedTable

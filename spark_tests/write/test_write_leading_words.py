@@ -14,7 +14,7 @@ from icebergds.spec.sort import NullOrder, SortDirection, SortField, SortOrder
 from icebergds.spec.transforms import IdentityTransform
 from icebergds.spec.types import BINARY, LONG, STRING, NestedField
 from icebergds.testing.rows import record_batch
-from icebergds.write.rows.leading_words import are_exact, leading_words_of
+from icebergds.write.rows.ranges import are_exact, leading_words_of
 from icebergds.write.rows.sorting import KeyColumn, plan_order, sorted_indices
 
 _WITH_PREFIXES = st.builds(

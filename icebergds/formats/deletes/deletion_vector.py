@@ -9,10 +9,11 @@ from __future__ import annotations
 import struct
 import zlib
 
+from pyroaring import BitMap64
+
 from icebergds.errors import CorruptFileError
 from icebergds.formats.data_file.encryption import telling_encrypted
 from icebergds.formats.deletes.positions import PositionSet
-from icebergds.formats.deletes.roaring import decode_roaring64, encode_roaring64
 from icebergds.io.failures import storage_failures
 from icebergds.io.fileio import FileIO
 
@@ -113,3 +114,29 @@ def encode_deletion_vector(positions: PositionSet) -> bytes:
         )
     body = _MAGIC + encode_roaring64(positions)
     return struct.pack(">I", len(body)) + body + struct.pack(">I", zlib.crc32(body))
+
+
+def decode_roaring64(data: bytes, source: str) -> PositionSet:
+    """The positions of a serialised bitmap, which stays as small as it is stored.
+
+    Args:
+        data: the serialised bitmap.
+        source: where it is stored, for errors.
+
+    Raises:
+        CorruptFileError: the bytes are not such a bitmap, or hold positions of 2^63 and more.
+    """
+    try:
+        bitmap = BitMap64.deserialize(data)
+    except (ValueError, IndexError) as error:
+        raise CorruptFileError(f"{source}: the bitmap is damaged ({error})") from error
+    if bitmap and bitmap.max() >= 1 << 63:
+        raise CorruptFileError(f"{source}: the bitmap holds positions of 2^63 and more")
+    return PositionSet.of_bitmap(bitmap)
+
+
+def encode_roaring64(positions: PositionSet) -> bytes:
+    """The serialised bitmap of a set of positions, with runs if they are smaller."""
+    bitmap = positions.bitmap().copy()
+    bitmap.run_optimize()
+    return bytes(bitmap.serialize())

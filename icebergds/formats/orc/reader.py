@@ -7,10 +7,12 @@ that writers record. Stripes are decoded whole.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator, Mapping, Set as AbstractSet
+from collections.abc import Iterator, Mapping, Sequence, Set as AbstractSet
 from contextlib import contextmanager
+from typing import Any
 from zoneinfo import ZoneInfoNotFoundError
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.orc as orc
 
@@ -30,7 +32,7 @@ from icebergds.formats.data_file.file_schema import (
 from icebergds.formats.data_file.projection import needed_leaves, plan_projection
 from icebergds.formats.data_file.read_request import PositionedBatch, ReadRequest
 from icebergds.formats.data_file.shredded_variants import refuse_shredded
-from icebergds.formats.orc.calendars import to_gregorian
+from icebergds.formats.orc.leaves import leaves_of, with_leaves
 from icebergds.formats.orc.selection import Selection, select
 from icebergds.formats.orc.stripe_copy import is_in_utc
 from icebergds.formats.orc.tail import (
@@ -44,6 +46,7 @@ from icebergds.formats.orc.timestamps import has_early_local_times, read_stripe
 from icebergds.spec.name_mapping import NameMapping
 from icebergds.spec.schema import Schema
 from icebergds.spec.types import TypeId
+from icebergds.spec.values.dates import FIRST_GREGORIAN_DAY, MICROS_PER_DAY
 
 _INSTANTS = frozenset({TypeId.TIMESTAMPTZ, TypeId.TIMESTAMPTZ_NS})
 # Earlier versions of pyarrow silently wrap timestamps that do not fit nanoseconds.
@@ -145,7 +148,7 @@ class OrcReader:
                 f"says {self._stripes[stripe].num_rows}"
             )
         if self._is_hybrid:
-            return to_gregorian(restrict(self._columns, selection.leaves), columns)
+            return _to_gregorian(restrict(self._columns, selection.leaves), columns)
         return columns
 
     def _decode(self, stripe: int, selection: Selection) -> list[pa.Array]:
@@ -290,3 +293,57 @@ def _begins_in(stripe: Stripe, start: int | None, length: int | None) -> bool:
     if start is None:
         return True
     return start <= stripe.offset and (length is None or stripe.offset < start + length)
+
+
+_Days = np.ndarray[Any, np.dtype[np.int64]]
+
+# 0000-03-01 of the Julian calendar, in days since 1970.
+_JULIAN_ORIGIN = -719_470
+
+
+def _to_gregorian(columns: Sequence[FileColumn], arrays: Sequence[pa.Array]) -> list[pa.Array]:
+    """Arrays with the same dates and times of day in the Gregorian calendar.
+
+    Iceberg's dates are Gregorian throughout. Hive and Spark write hybrid ones to ORC, and say so.
+    Julian leap days that the Gregorian calendar lacks become the first of March.
+
+    Args:
+        columns: describe the arrays.
+        arrays: with dates, and timestamps in microseconds or nanoseconds, of the hybrid calendar.
+    """
+    replaced = {
+        leaf: converted
+        for leaf, array in leaves_of(columns, arrays)
+        if (converted := _converted(array)) is not None
+    }
+    return [with_leaves(array, col, replaced) for array, col in zip(arrays, columns, strict=True)]
+
+
+def _converted(array: pa.Array) -> pa.Array | None:
+    """The array with other days; None if none of its values is affected."""
+    if pa.types.is_date32(array.type):
+        per_day, width = 1, pa.int32()
+    elif pa.types.is_timestamp(array.type) and array.type.unit == "us":
+        per_day, width = MICROS_PER_DAY, pa.int64()
+    else:
+        # Timestamps in nanoseconds begin in 1677.
+        return None
+    counts = array.view(width).fill_null(0).to_numpy()
+    early = counts < FIRST_GREGORIAN_DAY * per_day
+    if not early.any():
+        return None
+    out = counts.copy()
+    days = counts[early].astype(np.int64) // per_day
+    out[early] += (_shifts(days) * per_day).astype(counts.dtype)
+    mask = array.is_null().to_numpy(zero_copy_only=False)
+    return pa.array(out, width, mask=mask).view(array.type)
+
+
+def _shifts(days: _Days) -> _Days:
+    """By how many days a Julian date is later in the Gregorian calendar.
+
+    Years begin in March, so that a leap day ends one: then a shift holds for whole years.
+    """
+    year = (4 * (days - _JULIAN_ORIGIN) + 3) // 1461
+    shifts: _Days = 2 - year // 100 + year // 400
+    return shifts

@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 import pyarrow.orc as orc
 
 from icebergds.errors import UnsupportedFeatureError
+from icebergds.formats.arrow.arrays import with_child, with_entries, with_fields
 from icebergds.formats.arrow.errors import decoding
 from icebergds.formats.arrow.types import to_arrow
 from icebergds.formats.data_file.column_metrics import BatchMetrics, measured_columns
@@ -22,8 +23,6 @@ from icebergds.formats.data_file.output_file import OutputFile
 from icebergds.formats.data_file.required_columns import RequiredColumns
 from icebergds.formats.data_file.stored_columns import Dialect, stored_batch, stored_schema
 from icebergds.formats.data_file.write_properties import ORC_CODECS, OrcProperties, codec_name
-from icebergds.formats.orc.arrays import orc_table
-from icebergds.formats.orc.sink import OrcSink
 from icebergds.formats.orc.tail import stripes_of
 from icebergds.io.failures import storage_failures
 from icebergds.spec.manifest import DataFile
@@ -76,7 +75,7 @@ class OrcDataWriter:
         self._num_rows = 0
         self._buffered_bytes = 0
         self._flushed_bytes = 0
-        self._sink = OrcSink(output.handle)
+        self._sink = _OrcSink(output.handle)
         self._writer = orc.ORCWriter(
             pa.PythonFile(self._sink, "w"),
             stripe_size=properties.stripe_size,
@@ -115,7 +114,7 @@ class OrcDataWriter:
         before = max(self._output.position, _HEADER_BYTES)
         with self._output.encoding():
             self._metrics.add(batch)
-            self._writer.write(orc_table(stored))
+            self._writer.write(_orc_table(stored))
             self._sink.check()
         self._num_rows += batch.num_rows
         self._buffered_bytes += batch.nbytes
@@ -127,7 +126,7 @@ class OrcDataWriter:
         with self._output.encoding():
             if not self._num_rows:
                 # Arrow takes the file's schema from the first batch.
-                self._writer.write(orc_table(pa.RecordBatch.from_pylist([], self._stored_schema)))
+                self._writer.write(_orc_table(pa.RecordBatch.from_pylist([], self._stored_schema)))
             self._writer.close()
             self._sink.check()
         self._output.close()
@@ -242,3 +241,101 @@ def _has_early_fraction(counts: pa.Array, per_second: int) -> bool:
     """Whether a time before 1970 is not a whole second."""
     values = counts.drop_null().to_numpy(zero_copy_only=False)
     return bool((values[values < 0] % per_second).any())
+
+
+def _orc_table(batch: pa.RecordBatch) -> pa.Table:
+    """The rows of a batch in a form that Arrow's ORC writer stores correctly.
+
+    All fields become nullable: ORC types do not have required fields either.
+    """
+    fields = [_optional(field) for field in batch.schema]
+    columns = [
+        _with_nulls_inside(_unsliced(column), field.type)
+        for column, field in zip(batch.columns, fields, strict=True)
+    ]
+    return pa.table(columns, pa.schema(fields))
+
+
+def _optional(field: pa.Field) -> pa.Field:
+    """The field, nullable at every level except for map keys."""
+    return field.with_type(_with_optional(field.type)).with_nullable(True)
+
+
+def _with_optional(arrow_type: pa.DataType) -> pa.DataType:
+    if pa.types.is_struct(arrow_type):
+        return pa.struct([_optional(field) for field in arrow_type])
+    if pa.types.is_map(arrow_type):
+        key = arrow_type.key_field
+        key_field = key.with_type(_with_optional(key.type))
+        return pa.map_(key_field, _optional(arrow_type.item_field))
+    if pa.types.is_list(arrow_type):
+        return pa.list_(_optional(arrow_type.value_field))
+    return arrow_type
+
+
+def _unsliced(array: pa.Array) -> pa.Array:
+    """Copies nested columns: from slices of structs, Arrow's ORC writer stores other rows."""
+    return pa.concat_arrays([array, array.slice(0, 0)]) if pa.types.is_nested(array.type) else array
+
+
+def _with_nulls_inside(array: pa.Array, target: pa.DataType) -> pa.Array:
+    """The same values, with nulls in all fields of null structs, even in required ones.
+
+    ORC stores no values there. Arrow's writer leaves them out only if the struct's parent has nulls
+    too; otherwise it shifts the values of all later rows.
+    """
+    if pa.types.is_struct(target):
+        parts = [
+            _with_nulls_inside(part, field.type)
+            for part, field in zip(array.flatten(), target, strict=True)
+        ]
+        return with_fields(array, target, parts)
+    if pa.types.is_map(target):
+        fields = [target.key_field, target.item_field]
+        keys, items = (
+            _with_nulls_inside(array.values.field(at), field.type)
+            for at, field in enumerate(fields)
+        )
+        return with_entries(array, target, keys, items)
+    if pa.types.is_list(target):
+        return with_child(array, target, _with_nulls_inside(array.values, target.value_type))
+    return array
+
+
+class _OrcSink:
+    """A Python file for `pyarrow.PythonFile` whose writes never raise.
+
+    The library closes its file in a destructor, where an error of the file would end the process.
+
+    Args:
+        handle: the file to write to; it is not closed.
+    """
+
+    closed = False
+
+    def __init__(self, handle: pa.NativeFile) -> None:
+        self._handle = handle
+        self._size = 0
+        self._error: Exception | None = None
+
+    def write(self, data: bytes) -> int:
+        """Writes to the file, unless a write has failed."""
+        if self._error is None:
+            try:
+                self._handle.write(data)
+            except Exception as error:
+                self._error = error
+        self._size += len(data)
+        return len(data)
+
+    def tell(self) -> int:
+        return self._size
+
+    def flush(self) -> None: ...
+
+    def close(self) -> None: ...
+
+    def check(self) -> None:
+        """Raises the error of the first write that failed."""
+        if self._error is not None:
+            raise self._error

@@ -10,15 +10,10 @@ from dataclasses import dataclass
 
 from icebergds.errors import InvalidStatementError
 from icebergds.expr.names import in_backticks
-from icebergds.expr.sql_tokens import sql_tokens
+from icebergds.expr.sql_tokens import Token, TokenKind, sql_tokens
 from icebergds.spark.bucket_function import BUCKET_FUNCTION, register_bucket_function
 from icebergds.statements.names.scope import NameScope
 from icebergds.statements.queries.transform_sql import DAYS, HOURS, MONTHS, TRUNCATED, YEARS
-from icebergds.statements.queries.unnamed_columns import (
-    BEHIND_LISTS,
-    begins_column,
-    unnamed_column,
-)
 from icebergds.statements.spark_sql import Replacement
 from icebergds.statements.taken_over import own_catalog
 from icebergds.statements.text.cursor import Cursor, Span
@@ -62,7 +57,7 @@ def find_calls(scope: NameScope, query: Cursor) -> list[FunctionCall]:
     lists, columns = [False], [0]
     while (token := cursor.peek()) is not None:
         before = cursor.tokens[cursor.at - 1] if cursor.at else None
-        if lists[-1] and begins_column(before):
+        if lists[-1] and _begins_column(before):
             columns[-1] = cursor.at
         parts = _name(cursor)
         end = cursor.tokens[cursor.at - 1].end
@@ -73,7 +68,7 @@ def find_calls(scope: NameScope, query: Cursor) -> list[FunctionCall]:
             lists[1:], columns[1:] = lists[1:-1], columns[1:-1]
         if not parts or (before is not None and before.is_sign(".")):
             continue
-        if token.is_word("SELECT", *BEHIND_LISTS):
+        if token.is_word("SELECT", *_BEHIND_LISTS):
             lists[-1] = token.is_word("SELECT")
         is_defined = before is not None and before.is_word(*_BEFORE_DEFINED)
         is_call = cursor.is_at_sign("(") and not is_defined
@@ -86,7 +81,7 @@ def find_calls(scope: NameScope, query: Cursor) -> list[FunctionCall]:
                 _check_first(parts, arguments[0])
             closed = behind.tokens[behind.at - 1].end
             around = [at for at, is_list in zip(columns, lists, strict=True) if is_list]
-            column = unnamed_column(cursor, around[-1]) if around else None
+            column = _unnamed_column(cursor, around[-1]) if around else None
             span = Span(token.start, end)
             found.append(FunctionCall(function, span, closed, arguments, column))
     return found
@@ -276,3 +271,56 @@ def _check_first(parts: Sequence[str], argument: Cursor) -> None:
         raise InvalidStatementError(
             f"function {'.'.join(parts)}: {first} = {written}, expected a number above 0"
         )
+
+
+# They end the list of a SELECT.
+_BEHIND_LISTS = frozenset(
+    """
+    FROM WHERE GROUP HAVING ORDER SORT CLUSTER DISTRIBUTE LIMIT OFFSET WINDOW QUALIFY LATERAL UNION
+    INTERSECT EXCEPT MINUS
+    """.split()  # noqa: SIM905
+)
+_OPERATORS = ("+", "-", "*", "/", "%", "||", "=", "==", "<", "<=", ">", ">=", "<>", "!=", "<=>")
+
+
+def _begins_column(before: Token | None) -> bool:
+    """Whether a column begins behind a token, in the list of a SELECT."""
+    return before is not None and (before.is_sign(",") or before.is_word("SELECT", "DISTINCT"))
+
+
+def _unnamed_column(query: Cursor, start: int) -> Span | None:
+    """Where the column stands that begins at a token of the list of a SELECT.
+
+    None if it has a name, or if that cannot be told: a column that is more than calls, columns and
+    literals with operators between them, or has a sub-query.
+    """
+    column = Cursor(query.statement, query.tokens, start, query.end)
+    try:
+        _operand(column)
+        while not _ends_column(column.peek()):
+            if not column.next().is_sign(*_OPERATORS):
+                return None
+            _operand(column)
+    except InvalidStatementError:
+        return None
+    tokens = query.tokens[start : column.at]
+    if any(token.is_word("SELECT") for token in tokens):
+        return None
+    return Span(tokens[0].start, tokens[-1].end)
+
+
+def _operand(column: Cursor) -> None:
+    column.take_sign("-")
+    token = column.peek()
+    if token is not None and token.kind in (TokenKind.NUMBER, TokenKind.TEXT):
+        column.next()
+        return
+    if not column.is_at_sign("("):
+        column.name()
+        if not column.is_at_sign("("):
+            return
+    column.group()
+
+
+def _ends_column(behind: Token | None) -> bool:
+    return behind is None or behind.is_sign(",", ")") or behind.is_word(*_BEHIND_LISTS)

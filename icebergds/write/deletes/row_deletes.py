@@ -6,9 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from icebergds.formats.data_file.write_properties import WriteProperties
+from icebergds.formats.deletes.deletion_vector import encode_deletion_vector
+from icebergds.formats.puffin import NewBlob, encode_puffin
+from icebergds.io.failures import storage_failures
 from icebergds.spec.manifest import DataFile, FileContent, FileFormat
 from icebergds.spec.partition import PartitionSpec
-from icebergds.write.deletes.deletion_vectors import write_deletion_vectors
+from icebergds.spec.reserved import POS
 from icebergds.write.deletes.position_deletes import (
     POSITION_DELETE_SCHEMA,
     FilePositions,
@@ -51,7 +54,7 @@ def write_deletes(
         specs: the partition specs of the data files, by id.
     """
     if settings.format_version >= 3:
-        return write_deletion_vectors(attempt, deletes, target_size=settings.target_size)
+        return _write_deletion_vectors(attempt, deletes, target_size=settings.target_size)
 
     def files_of(spec_id: int) -> TaskFiles:
         kind = FileKind(
@@ -66,3 +69,69 @@ def write_deletes(
     return write_position_deletes(
         deletes, files_of, granularity=settings.granularity, target_size=settings.target_size
     )
+
+
+_BLOB_TYPE = "deletion-vector-v1"
+_PROPERTIES = {"created-by": "icebergds"}
+
+
+def _write_deletion_vectors(
+    attempt: TaskAttempt, deletes: Sequence[FilePositions], *, target_size: int
+) -> list[DataFile]:
+    """Writes a deletion vector for each data file, many in one Puffin file.
+
+    Args:
+        attempt: the task attempt that writes the files.
+        deletes: at least one position for each data file; each data file once.
+        target_size: in bytes; a file is closed after the vector that reaches it.
+    """
+    written: list[DataFile] = []
+    waiting: list[tuple[FilePositions, bytes]] = []
+    size = 0
+    for delete in sorted(deletes, key=lambda delete: delete.file.file_path):
+        vector = encode_deletion_vector(delete.positions)
+        waiting.append((delete, vector))
+        size += len(vector)
+        if size >= target_size:
+            written += _write_file(attempt, waiting)
+            waiting, size = [], 0
+    if waiting:
+        written += _write_file(attempt, waiting)
+    return written
+
+
+def _write_file(
+    attempt: TaskAttempt, vectors: Sequence[tuple[FilePositions, bytes]]
+) -> list[DataFile]:
+    # The snapshot id and sequence number are not known yet; the spec requires -1 for them.
+    blobs = [
+        NewBlob(
+            _BLOB_TYPE,
+            (POS.field_id,),
+            vector,
+            properties={
+                "referenced-data-file": delete.file.file_path,
+                "cardinality": str(len(delete.positions)),
+            },
+        )
+        for delete, vector in vectors
+    ]
+    data, placed = encode_puffin(blobs, _PROPERTIES)
+    location = attempt.new_location(FileFormat.PUFFIN, FileContent.POSITION_DELETES)
+    with storage_failures("writing the delete file", location):
+        attempt.io.write(location, data)
+    return [
+        DataFile(
+            content=FileContent.POSITION_DELETES,
+            file_path=location,
+            file_format=FileFormat.PUFFIN,
+            spec_id=delete.file.spec_id,
+            partition=delete.file.partition,
+            record_count=len(delete.positions),
+            file_size_in_bytes=len(data),
+            referenced_data_file=delete.file.file_path,
+            content_offset=blob.offset,
+            content_size_in_bytes=blob.length,
+        )
+        for (delete, _), blob in zip(vectors, placed, strict=True)
+    ]

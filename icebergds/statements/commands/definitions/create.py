@@ -10,10 +10,17 @@ from pyspark.sql import DataFrame, SparkSession
 
 from icebergds.api.default_values import default_value
 from icebergds.api.table_definition import type_argument
-from icebergds.errors import AlreadyExistsError, InvalidOptionError
+from icebergds.errors import (
+    AlreadyExistsError,
+    InvalidOptionError,
+    InvalidStatementError,
+    UnsupportedFeatureError,
+)
+from icebergds.expr.names import in_backticks
 from icebergds.operations.outcomes import nothing_committed
 from icebergds.operations.write.options import Creation, WriteOptions
 from icebergds.operations.write.replace import replace_definition
+from icebergds.spark.dataframe_schema import iceberg_schema, optional_columns
 from icebergds.spark.writers.table_writes import (
     create_from,
     create_or_replace,
@@ -25,15 +32,20 @@ from icebergds.spec.schema import Schema
 from icebergds.spec.table_properties import FORMAT_VERSION
 from icebergds.spec.types import NestedField
 from icebergds.statements.commands.definitions.columns import ColumnDefinition
-from icebergds.statements.commands.definitions.create_like import create_like
 from icebergds.statements.commands.definitions.creation import create_once, with_owner
 from icebergds.statements.commands.definitions.defaults import evaluate_default
-from icebergds.statements.commands.definitions.new_table import TableDefinition, read_definition
+from icebergds.statements.commands.definitions.new_table import (
+    TableDefinition,
+    read_definition,
+    read_like_clause,
+)
 from icebergds.statements.names.scope import CatalogName, NameScope
 from icebergds.statements.names.table_names import read_name
+from icebergds.statements.names.tables import find_table
 from icebergds.statements.queries.query import run_query
 from icebergds.statements.results import nothing
 from icebergds.statements.spark_sql import Arguments
+from icebergds.statements.taken_over import own_catalog
 from icebergds.statements.text.cursor import Cursor
 
 
@@ -45,7 +57,7 @@ def create_table(scope: NameScope, cursor: Cursor, arguments: Arguments) -> Data
     if_not_exists = cursor.take("IF", "NOT", "EXISTS")
     name = scope.table(read_name(scope, cursor))
     if cursor.take("LIKE"):
-        return create_like(scope, name, cursor, if_not_exists=if_not_exists)
+        return _create_like(scope, name, cursor, if_not_exists=if_not_exists)
     if name is None:
         return None
     definition = read_definition(cursor, external=external)
@@ -156,3 +168,67 @@ def _field(spark: SparkSession, column: ColumnDefinition) -> NestedField:
         return found
     stored = default_value(name, found.field_type, value)
     return replace(found, initial_default=stored, write_default=stored)
+
+
+def _create_like(
+    scope: NameScope, name: CatalogName | None, cursor: Cursor, *, if_not_exists: bool
+) -> DataFrame | None:
+    """Runs what follows LIKE: the new table has the columns and the layout of another one.
+
+    It has neither its rows nor its properties, but for the format version of a table of Iceberg.
+    """
+    given = read_name(scope, cursor)
+    source = scope.table(given)
+    if name is None:
+        if source is None:
+            return None
+        raise UnsupportedFeatureError(
+            f"CREATE TABLE ... LIKE {source}: a table of Spark's own cannot be created like one of "
+            "Iceberg; use CREATE TABLE ... AS SELECT * FROM ... LIMIT 0"
+        )
+    clauses = TableDefinition()
+    while read_like_clause(cursor, clauses):
+        pass
+    cursor.expect_end()
+    create = (
+        partial(_create_like_spark, scope, name, clauses, given)
+        if source is None
+        else partial(_create_like_ours, scope, name, clauses, source)
+    )
+    create_once(scope, name, create, if_not_exists=if_not_exists)
+    return nothing(scope.spark)
+
+
+def _create_like_ours(
+    scope: NameScope, name: CatalogName, clauses: TableDefinition, source: CatalogName
+) -> None:
+    found = find_table(scope, source)
+    if found.metadata_table is not None or found.options:
+        raise InvalidStatementError(
+            f"CREATE TABLE ... LIKE {source}: expected the name of a table alone, without a "
+            "branch, a version or a metadata table"
+        )
+    table = found.table
+    version = {FORMAT_VERSION: str(table.metadata.format_version)}
+    scope.catalog(name.catalog).create_table(
+        name.parts,
+        table.schema(),
+        clauses.location,
+        table.spec(),
+        table.sort_order(),
+        with_owner(scope.spark, {**version, **clauses.properties}),
+    )
+
+
+def _create_like_spark(
+    scope: NameScope, name: CatalogName, clauses: TableDefinition, source: tuple[str, ...]
+) -> None:
+    quoted = in_backticks(source)
+    partitioned = [c.name for c in own_catalog(scope.spark).listColumns(quoted) if c.isPartition]
+    scope.catalog(name.catalog).create_table(
+        name.parts,
+        optional_columns(iceberg_schema(scope.spark.table(quoted).schema)),
+        clauses.location,
+        [in_backticks((column,)) for column in partitioned],
+        properties=with_owner(scope.spark, clauses.properties),
+    )

@@ -2,31 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from functools import partial
 
 from pyspark.sql import DataFrame
 
 from icebergds.errors import InvalidStatementError
+from icebergds.expr.names import in_backticks, quote_name
 from icebergds.spark.row_level.conditions import Value
 from icebergds.spark.row_level.merge import MergeBuilder
 from icebergds.statements.commands.rows.assignments import add_value, read_assignments
 from icebergds.statements.commands.rows.clauses import expression_until
-from icebergds.statements.commands.rows.merge_source import (
-    all_rows,
-    merge_into_table_of_spark,
-    read_merge_source,
-    told_apart,
-)
-from icebergds.statements.commands.rows.one_side import qualify_shared
 from icebergds.statements.commands.rows.target import Target, read_alias, read_target
-from icebergds.statements.names.scope import NameScope
+from icebergds.statements.names.scope import CatalogName, NameScope
+from icebergds.statements.names.table_names import read_name
 from icebergds.statements.queries.common_tables import NONE, CommonTables
 from icebergds.statements.queries.expressions import Expressions, open_expressions
+from icebergds.statements.queries.naming import long_qualifiers
+from icebergds.statements.queries.outline import outline_of
+from icebergds.statements.queries.query import replace_tables
 from icebergds.statements.results import merged_rows
-from icebergds.statements.spark_sql import Arguments
-from icebergds.statements.text.cursor import Cursor
+from icebergds.statements.spark_sql import Arguments, Replacement, spliced_sql, written
+from icebergds.statements.text.cursor import Cursor, Span
+from icebergds.statements.user_text import Piece
 
 _MATCHED, _NOT_MATCHED = "when matched", "when not matched"
 _BY_SOURCE = "when not matched by source"
@@ -47,12 +46,12 @@ def merge(
     cursor.expect("INTO")
     target = read_target(scope, cursor)
     if target is None:
-        return merge_into_table_of_spark(scope, cursor, arguments, common)
+        return _merge_into_table_of_spark(scope, cursor, arguments, common)
     target = replace(target, alias=read_alias(cursor, "USING"))
     cursor.expect("USING")
-    target, source = told_apart(target, read_merge_source(scope, cursor))
+    target, source = _told_apart(target, _read_merge_source(scope, cursor))
     target = target.within(scope, cursor)
-    rows = all_rows(scope, arguments, common, source.relation)
+    rows = _all_rows(scope, arguments, common, source.relation)
     qualifiers = {**target.qualifiers(), **source.qualifiers()}
     with open_expressions(scope, arguments, common, qualifiers) as expressions:
         cursor.expect("ON")
@@ -90,7 +89,7 @@ class _Sides:
         shared = columns & {name.lower() for name in self.source_columns}
         firsts = {each[0] for each in self.expressions.qualifiers}
         known = {self.target.called.lower(), self.source_alias.lower(), *firsts}
-        return self.expressions.text(expression, qualify_shared(expression, alias, shared, known))
+        return self.expressions.text(expression, _qualify_shared(expression, alias, shared, known))
 
 
 def _with_clause(builder: MergeBuilder, cursor: Cursor, sides: _Sides) -> MergeBuilder:
@@ -149,3 +148,135 @@ def _inserted(
             )
         add_value(values, field, value, target, text, statement)
     return values
+
+
+def _qualify_shared(
+    expression: Cursor, alias: str, shared: Collection[str], qualifiers: Collection[str]
+) -> list[Replacement]:
+    """Puts an alias before columns that both sides have, and that would be ambiguous without.
+
+    Args:
+        shared: names of columns of both sides, in lower case.
+        qualifiers: what columns may be qualified with already, in lower case.
+
+    Returns:
+        Nothing if the expression cannot be analysed.
+    """
+    if not shared:
+        return []
+    outline = outline_of(expression, ())
+    tree = None if outline is None else outline.parsed()
+    if outline is None or tree is None:
+        return []
+    from sqlglot.expressions import Column, Select
+
+    found = []
+    for column in tree.find_all(Column):
+        first = column.parts[0]
+        name = first.name.lower()
+        start = first.meta.get("start")
+        is_qualified = len(column.parts) > 1 and name in qualifiers
+        if name not in shared or is_qualified or start not in outline.places:
+            continue
+        if column.find_ancestor(Select) is None:
+            place = outline.places[start]
+            found.append(Replacement(Span(place, place), f"{in_backticks([alias])}."))
+    return found
+
+
+_UNNAMED = "icebergds_source"
+
+
+@dataclass(frozen=True, slots=True)
+class _MergeSource:
+    """The source of a merge.
+
+    Attributes:
+        relation: as written.
+        alias: what the texts that Spark gets call it.
+        name: its parts as written, if it has a name and no alias.
+        full_name: if it is a table or view of ours.
+    """
+
+    relation: Cursor
+    alias: str
+    name: tuple[str, ...] = ()
+    full_name: CatalogName | None = None
+
+    def qualifiers(self) -> dict[tuple[str, ...], str]:
+        """What takes the place of longer qualifiers of its columns."""
+        alias = in_backticks([self.alias])
+        names = [self.name]
+        if self.full_name is not None:
+            names.append((self.full_name.catalog, *self.full_name.parts))
+        return {each: alias for name in names for each in long_qualifiers(name)}
+
+
+def _read_merge_source(scope: NameScope, cursor: Cursor) -> _MergeSource:
+    """Reads `table [[AS] alias]` or `(query) [[AS] alias]`."""
+    start = cursor.at
+    name: tuple[str, ...] = ()
+    if cursor.is_at_sign("("):
+        cursor.group()
+    elif cursor.take_sign("{"):
+        while not cursor.take_sign("}"):
+            cursor.next()
+    else:
+        name = read_name(scope, cursor)
+        if cursor.take("WITH"):
+            cursor.group()
+    relation = Cursor(cursor.statement, cursor.tokens, start, cursor.at)
+    alias = read_alias(cursor, "ON")
+    if alias is not None or not name:
+        return _MergeSource(relation, alias or _UNNAMED)
+    return _MergeSource(relation, name[-1], name, scope.table(name))
+
+
+def _all_rows(
+    scope: NameScope, arguments: Arguments, common: CommonTables, relation: Cursor
+) -> DataFrame:
+    """The rows of a relation.
+
+    Errors are those of `run_query`.
+    """
+    query = [Piece("SELECT * FROM ", relation.span.start, is_users=False), written(relation)]
+    return common.query(scope, arguments, relation.statement, query)
+
+
+def _told_apart(target: Target, source: _MergeSource) -> tuple[Target, _MergeSource]:
+    """Both sides under their whole names, if the last parts of these are the same."""
+    if target.alias is not None or not source.name or target.called.lower() != source.alias.lower():
+        return target, source
+    whole = str(source.full_name) if source.full_name is not None else quote_name(source.name)
+    return replace(target, shown=str(target.named.name)), replace(source, alias=whole)
+
+
+def _merge_into_table_of_spark(
+    scope: NameScope, cursor: Cursor, arguments: Arguments, common: CommonTables
+) -> DataFrame | None:
+    """Runs a merge of a table of ours into one of Spark's own; None if the source is Spark's, too.
+
+    Args:
+        cursor: behind the name of the target.
+    """
+    if cursor.take("WITH"):
+        cursor.group()
+    read_alias(cursor, "USING")
+    cursor.expect("USING")
+    if cursor.is_at_sign("(", "{"):
+        return None
+    start = cursor.at
+    name = read_name(scope, cursor)
+    is_common = len(name) == 1 and name[0].lower() in common.names
+    if is_common or scope.table(name) is None:
+        return None
+    if cursor.take("WITH"):
+        cursor.group()
+    source = Cursor(cursor.statement, cursor.tokens, start, cursor.at)
+    frame = _all_rows(scope, arguments, common, source)
+    alias = read_alias(cursor, "ON")
+    text = f" AS {in_backticks([name[-1]])}" if alias is None else ""
+    whole = Cursor(cursor.statement, cursor.tokens, 0, cursor.end)
+    found = [*replace_tables(scope, whole, arguments), Replacement(source.span, text, frame)]
+    found.sort(key=lambda each: each.span.start)
+    return spliced_sql(scope.spark, whole.statement, whole.span, found, arguments)
