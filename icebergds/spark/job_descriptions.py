@@ -86,7 +86,8 @@ def _set(context: SparkContext | None, text: str) -> Iterator[None]:
 
 def _described(context: SparkContext | None) -> str | None:
     try:
-        return None if context is None else context.getLocalProperty(_DESCRIPTION)
+        # An empty one is none: so others remove theirs.
+        return None if context is None else context.getLocalProperty(_DESCRIPTION) or None
     except Exception:
         # The JVM has ended, or the platform keeps it from Python: the work says what is wrong.
         return None
