@@ -43,6 +43,7 @@ class Private(StrEnum):
     BATCHES = "Spark counts the bytes of rows that are written"
     CONDITIONS = "conditions that are Columns are evaluated row by row"
     MERGES = "merges read all rows of the files that may match"
+    SESSIONS = "sessions are known by the hash codes of their objects"
     STATEMENTS = "Spark explains each statement to find out whether it can be parsed"
 
 

@@ -8,6 +8,7 @@ query of the user's session changes.
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -72,11 +73,12 @@ def in_quick_batches(df: DataFrame) -> DataFrame:
 def _in_copy(df: DataFrame, spark: SparkSession, rows: int) -> DataFrame:
     execution: Any = df._jdf.queryExecution()
     plan = execution.analyzed()
+    # Observations are told of queries of their own session alone, and wait for them; values that
+    # are written out in a statement have no size before Spark optimizes them.
+    if re.search("CollectMetrics|InlineTable", plan.toString()):
+        return df
     # Optimizing a plan takes longer than writing few rows, and it is optimized once more.
     if _size(plan) < _FEW_BYTES or _size(execution.optimizedPlan()) < _FEW_BYTES:
-        return df
-    # Observations are told of queries of their own session alone, and wait for them.
-    if "CollectMetrics" in plan.toString():
         return df
     # A new copy each time: files that the user adds to the session for Python belong to it.
     original: Any = spark._jsparkSession

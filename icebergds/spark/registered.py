@@ -12,6 +12,7 @@ from copy import copy
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
+from icebergds.spark.jvm import Private, with_private
 from icebergds.spark.replacement_log import keep_replacement_quiet
 from icebergds.spark.session import is_connect
 
@@ -83,14 +84,25 @@ def session_of(spark: SparkSession) -> Session:
     """The session that an object of PySpark is for."""
     found: Session | None = spark.__dict__.get(_SESSION)
     if found is None:
-        classic: Any = spark
-        key = classic._session_id if is_connect(spark) else classic._jsparkSession.sessionUUID()
+        key = _key(spark)
         found = _known.get(key)
         if found is None:
             original = spark.conf.get(SESSION_ID, None) if sessions else None
             found = _known.setdefault(key, Session(key, original, _copied(original)))
         spark.__dict__[_SESSION] = found
     return found
+
+
+def _key(spark: SparkSession) -> str:
+    either: Any = spark
+    if is_connect(spark):
+        return str(either._session_id)
+    jvm_session = either._jsparkSession
+    return with_private(
+        Private.SESSIONS,
+        lambda: str(jvm_session.sessionUUID()),
+        lambda: str(jvm_session.hashCode()),
+    )
 
 
 def _copied(original: str | None) -> dict[str, Any]:

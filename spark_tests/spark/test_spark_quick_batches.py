@@ -9,6 +9,7 @@ import pytest
 from pyspark.sql import DataFrame, Observation, SparkSession, functions as f
 from spark_reads import session_conf
 
+from icebergds.spark import jvm
 from icebergds.spark.quick_batches import in_quick_batches
 
 pytestmark = pytest.mark.spark
@@ -71,6 +72,12 @@ def test_observations_are_told(spark: SparkSession, large: DataFrame) -> None:
     assert in_quick_batches(df) is df
     df.limit(3).collect()
     assert seen.get["rows"] > 0
+
+
+def test_values_of_a_statement_are_left_to_spark(spark: SparkSession) -> None:
+    now = spark.sql("SELECT * FROM VALUES (1, current_timestamp())")
+    assert in_quick_batches(now) is now
+    assert not jvm._logged
 
 
 def test_a_session_may_refuse(spark: SparkSession, large: DataFrame) -> None:

@@ -15,7 +15,7 @@ from spark_reads import load
 
 from icebergds import Table, load_catalog, register
 from icebergds.operations.metadata_tables.kinds import MetadataTable
-from icebergds.spark.frames import metadata_load, table_load
+from icebergds.spark.frames import table_load
 
 pytestmark = [pytest.mark.spark, pytest.mark.every_spark]
 
@@ -138,13 +138,13 @@ def test_each_column_is_read_alone(
 def read(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     """The names of columns that are read, of each scan."""
     seen: list[list[str]] = []
-    plan = metadata_load.planned_frame
+    plan = table_load.planned_frame
 
     def planned(spark: SparkSession, of: Any, *more: Any, **named: Any) -> DataFrame:
         seen.append([_shown(field) for field in of.columns.fields])
         return plan(spark, of, *more, **named)
 
-    monkeypatch.setattr(metadata_load, "planned_frame", planned)
+    monkeypatch.setattr(table_load, "planned_frame", planned)
     return seen
 
 
