@@ -21,7 +21,7 @@ import numpy as np
 import pyarrow as pa
 
 from icebergds.catalog.address import TableAddress
-from icebergds.commit.append import Append, FastAppend
+from icebergds.commit.data_files import Append, FastAppend
 from icebergds.commit.operations import TableOperations
 from icebergds.commit.snapshot_commit import Action, commit_snapshot
 from icebergds.formats.arrow.murmur3 import hash_longs

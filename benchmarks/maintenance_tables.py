@@ -16,8 +16,8 @@ from write import source
 
 from icebergds import Table, load_table
 from icebergds.catalog.filesystem.commits import create_at_location, location_operations
+from icebergds.commit.data_files import Overwrite
 from icebergds.commit.options import CommitOptions
-from icebergds.commit.overwrite import Overwrite
 from icebergds.commit.row_delta import RowDelta
 from icebergds.commit.snapshot_commit import commit_snapshot
 from icebergds.expr.nodes import TRUE

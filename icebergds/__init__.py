@@ -67,11 +67,11 @@ if TYPE_CHECKING:
     )
     from icebergds.operations.maintenance.rewrite.rewrite_data_files import RewrittenDataFiles
     from icebergds.operations.maintenance.rewrite_manifests import RewrittenManifests
-    from icebergds.operations.maintenance.unused_files.delete_reachable_files import (
+    from icebergds.operations.maintenance.unused_files.delete_files import (
         DeletedReachableFiles,
     )
     from icebergds.operations.maintenance.unused_files.expire_snapshots import ExpiredSnapshots
-    from icebergds.operations.maintenance.unused_files.orphan_files import OrphanFiles
+    from icebergds.operations.maintenance.unused_files.orphan_options import OrphanFiles
     from icebergds.operations.write.row_counts import RowCounts
     from icebergds.spark.row_level.merge import MergeBuilder
     from icebergds.spec.partition import PartitionField, PartitionSpec
@@ -124,8 +124,7 @@ if TYPE_CHECKING:
         UUIDType,
         VariantType,
     )
-
-__version__ = "0.1.0"
+    from icebergds.version import __version__ as __version__
 
 # Every Python worker of Spark imports this package, so names are imported on first use.
 _NAMES = {
@@ -179,9 +178,7 @@ _NAMES = {
     "icebergds.operations.maintenance.rewrite.rewrite_data_files": ("RewrittenDataFiles",),
     "icebergds.operations.maintenance.deletes.remove_dangling_deletes": ("RemovedDanglingDeletes",),
     "icebergds.operations.maintenance.rewrite_manifests": ("RewrittenManifests",),
-    "icebergds.operations.maintenance.unused_files.delete_reachable_files": (
-        "DeletedReachableFiles",
-    ),
+    "icebergds.operations.maintenance.unused_files.delete_files": ("DeletedReachableFiles",),
     "icebergds.operations.maintenance.unused_files.expire_snapshots": ("ExpiredSnapshots",),
     "icebergds.operations.maintenance.health.health": ("TableHealth",),
     "icebergds.operations.maintenance.policy": ("MaintenancePolicy",),
@@ -191,7 +188,7 @@ _NAMES = {
         "MaintenanceReport",
         "MaintenanceStep",
     ),
-    "icebergds.operations.maintenance.unused_files.orphan_files": ("OrphanFiles",),
+    "icebergds.operations.maintenance.unused_files.orphan_options": ("OrphanFiles",),
     "icebergds.operations.maintenance.deletes.convert_equality_deletes": (
         "ConvertedEqualityDeletes",
     ),
@@ -262,6 +259,7 @@ _NAMES = {
         "UnknownType",
         "VariantType",
     ),
+    "icebergds.version": ("__version__",),
 }
 _HOMES = {name: home for home, names in _NAMES.items() for name in names}
 

@@ -11,7 +11,7 @@ from built.api_tables import DAYS, TABLE, Properties, open_table, rows
 from processes import CONTEXT
 
 from icebergds.catalog.address import TableAddress
-from icebergds.commit.append import FastAppend
+from icebergds.commit.data_files import FastAppend
 from icebergds.commit.snapshot_commit import commit_snapshot
 from icebergds.operations.write.append_overwrite import prepare_write
 from icebergds.operations.write.options import parse_write_options

@@ -45,7 +45,7 @@ from icebergds.operations.options.arguments import (
     text_argument,
 )
 from icebergds.operations.outcomes import nothing_committed
-from icebergds.operations.write.property_checks import check_properties
+from icebergds.operations.write.create import check_properties
 from icebergds.spec.updates.new_table import (
     NO_PROPERTIES,
     UNPARTITIONED,

@@ -9,7 +9,7 @@ from icebergds.catalog.address import TableAddress
 from icebergds.catalog.metadata_files import is_metadata_file
 from icebergds.errors import InvalidOptionError
 from icebergds.io.storage_options import storage_properties_of
-from icebergds.operations.maintenance.unused_files.delete_reachable_files import (
+from icebergds.operations.maintenance.unused_files.delete_files import (
     DeletedReachableFiles,
     delete_reachable,
 )

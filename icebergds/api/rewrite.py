@@ -17,18 +17,18 @@ from icebergds.expr.bind import bind
 from icebergds.expr.nodes import Expr
 from icebergds.expr.sql import parse_filter
 from icebergds.operations.maintenance.rewrite.groups import GroupRewriter
-from icebergds.operations.maintenance.rewrite.options import RewriteOptions
+from icebergds.operations.maintenance.rewrite.options import (
+    BINPACK,
+    CURVES,
+    SORT,
+    RewriteOptions,
+    check_strategy,
+)
 from icebergds.operations.maintenance.rewrite.rewrite_data_files import (
     RewrittenDataFiles,
     rewrite_data_files,
 )
 from icebergds.operations.maintenance.rewrite.sorted_rewrite import SortedRewriter
-from icebergds.operations.maintenance.rewrite.strategies import (
-    BINPACK,
-    CURVES,
-    SORT,
-    check_strategy,
-)
 from icebergds.operations.options.arguments import mapping_argument
 from icebergds.operations.outcomes import nothing_committed
 from icebergds.operations.write.options import WriteOptions

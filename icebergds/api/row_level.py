@@ -58,7 +58,7 @@ def write_rows(
     refuse_ignored_audit(_session_setting(df.sparkSession), table, options)
     from icebergds.spark import dataframe_writes
 
-    return dataframe_writes.write_frame(df, table, options, overwrite=overwrite)
+    return dataframe_writes.append_or_overwrite(df, table, options, overwrite=overwrite)
 
 
 def overwrite_rows(
@@ -74,7 +74,7 @@ def overwrite_rows(
     refuse_ignored_audit(_session_setting(df.sparkSession), table, options)
     from icebergds.spark import dataframe_writes
 
-    return dataframe_writes.overwrite_rows(df, table, condition, options)
+    return dataframe_writes.overwrite_by_condition(df, table, condition, options)
 
 
 def delete_rows(
@@ -94,11 +94,11 @@ def delete_rows(
         committed, counts = delete_by_metadata(kept, row_filter, options)
         snapshot_id = None if committed is None else committed.snapshot.snapshot_id
         return Changed(replace(counts, snapshot_id=snapshot_id), _state_after(table, committed))
-    from icebergds.spark.row_level import delete
+    from icebergds.spark.row_level.matching_changes import delete_matching
     from icebergds.spark.row_level.target import make_target
 
     target = make_target(spark, kept, "delete", options, alias)
-    return _changed(table, delete.delete_rows(target, condition, row_filter))
+    return _changed(table, delete_matching(target, condition, row_filter))
 
 
 def update_rows(
@@ -110,13 +110,13 @@ def update_rows(
     alias: str | None = None,
 ) -> Changed:
     """Implements `Table.update`."""
-    from icebergds.spark.row_level import update
+    from icebergds.spark.row_level.matching_changes import update_matching
     from icebergds.spark.row_level.target import make_target
 
     refuse_options_of_writes(options, "update")
     refuse_ignored_audit(_session_setting(spark), table, options)
     target = make_target(spark, table, "update", options, alias)
-    return _changed(table, update.update_rows(target, values, condition))
+    return _changed(table, update_matching(target, values, condition))
 
 
 def begin_merge(

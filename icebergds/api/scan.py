@@ -13,10 +13,15 @@ from icebergds.api.jobs import describing_jobs
 from icebergds.commit.operations import TableState
 from icebergds.errors import InvalidFilterError, InvalidOptionError
 from icebergds.formats.arrow.types import schema_to_arrow
-from icebergds.operations.read.options import ReadOptions, parse_read_options, refuse_stream_options
+from icebergds.operations.read.options import (
+    ReadOptions,
+    parse_read_options,
+    refuse_address_options,
+    refuse_stream_options,
+    scan_options,
+)
 from icebergds.operations.read.planned_scan import FileScanTask, file_tasks, plan_scan
 from icebergds.operations.read.row_count import count_rows, read_count
-from icebergds.operations.read.scan_options import refuse_address_options, scan_options
 from icebergds.operations.read.scan_summary import ScanSummary, summarize
 from icebergds.operations.read.snapshot_read import plan_read, plan_task_groups
 from icebergds.scan.projection import parse_column_list

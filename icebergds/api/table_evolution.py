@@ -11,7 +11,7 @@ from icebergds.api.update_layout import UpdateSortOrder, UpdateSpec
 from icebergds.api.update_schema import UpdateSchema
 from icebergds.errors import InvalidOptionError
 from icebergds.operations.evolution import properties as property_updates
-from icebergds.operations.maintenance.upgrade import upgrade_table
+from icebergds.operations.evolution.properties import upgrade_table
 from icebergds.operations.options.arguments import mapping_argument, text_argument
 from icebergds.operations.outcomes import nothing_committed
 

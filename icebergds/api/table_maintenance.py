@@ -35,8 +35,10 @@ from icebergds.operations.maintenance.unused_files.expire_snapshots import (
     ExpiredSnapshots,
     expire_snapshots,
 )
-from icebergds.operations.maintenance.unused_files.orphan_files import OrphanFiles
-from icebergds.operations.maintenance.unused_files.orphan_options import parse_orphan_options
+from icebergds.operations.maintenance.unused_files.orphan_options import (
+    OrphanFiles,
+    parse_orphan_options,
+)
 from icebergds.operations.maintenance.unused_files.remove_orphan_files import remove_orphan_files
 from icebergds.operations.options.arguments import (
     flag_argument,

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar
 
-from icebergds.commit.append import Append
 from icebergds.commit.base import CommitBase
+from icebergds.commit.data_files import Append
 from icebergds.commit.new_snapshot import NewSnapshot
 from icebergds.commit.workspace import Workspace
 from icebergds.errors import AlreadyExistsError, ValidationError

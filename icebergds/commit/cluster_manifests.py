@@ -19,8 +19,7 @@ import pyarrow.compute as pc
 
 from icebergds.commit.base import CommitBase
 from icebergds.commit.column_manifests import manifest_form
-from icebergds.commit.new_manifests import UNASSIGNED
-from icebergds.commit.partition_summaries import column_summaries
+from icebergds.commit.new_manifests import UNASSIGNED, column_summaries
 from icebergds.commit.selection import read_together
 from icebergds.commit.workspace import Workspace
 from icebergds.formats.avro.container_writer import Block

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from icebergds.commit.base import CommitBase
-from icebergds.commit.new_manifests import UNASSIGNED, manifest_compression
-from icebergds.commit.partition_summaries import column_summaries
+from icebergds.commit.new_manifests import UNASSIGNED, column_summaries, manifest_compression
 from icebergds.commit.workspace import Workspace
 from icebergds.formats.manifests.columns import EntryColumns
 from icebergds.formats.manifests.writer import ManifestForm

@@ -37,8 +37,8 @@ from icebergds.spec.manifest import (
     ManifestContent,
     ManifestEntry,
     ManifestFile,
+    partition_of,
 )
-from icebergds.spec.partition_keys import partition_of
 from icebergds.spec.reserved import DELETE_FILE_PATH
 
 _PATH_IDS = frozenset({DELETE_FILE_PATH.field_id})

@@ -9,7 +9,7 @@ from icebergds.commit.base import CommitBase
 from icebergds.commit.new_manifests import UNASSIGNED, write_entries
 from icebergds.commit.workspace import Workspace
 from icebergds.formats.manifests.manifest import read_manifest
-from icebergds.io.background import start_reading
+from icebergds.io.near import start_reading
 from icebergds.spec.manifest import ManifestEntry, ManifestEntryStatus, ManifestFile
 from icebergds.spec.table_properties import (
     MANIFEST_MERGE_ENABLED,

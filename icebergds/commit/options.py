@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from icebergds.commit.idempotent_writes import IdempotentWrite
+from icebergds.commit.operations import TableState
 from icebergds.spec.snapshot import MAIN_BRANCH
 
 
@@ -42,3 +43,15 @@ class CommitOptions:
     snapshot_properties: Mapping[str, str] = field(default_factory=dict)
     table_uuid: str | None = None
     idempotent_write: IdempotentWrite | None = None
+
+
+class NothingToCommitError(Exception):
+    """Raised by an action whose table needs no change; the caller of the commit catches it.
+
+    Attributes:
+        state: the table that needs none.
+    """
+
+    def __init__(self, state: TableState) -> None:
+        super().__init__(f"table {state.name}: there is nothing to commit")
+        self.state = state

@@ -17,8 +17,14 @@ from icebergds.expr.nodes import TRUE, BoundPredicate, Expr, Operation, and_, or
 from icebergds.formats.arrow.filter import filter_mask
 from icebergds.formats.manifests.partitions import partition_tuples
 from icebergds.formats.manifests.reader import EntryColumns
-from icebergds.spec.manifest import DataFile, DataFileRef, ManifestFile
-from icebergds.spec.partition_keys import PartitionKey, partition_key, partition_of
+from icebergds.spec.manifest import (
+    DataFile,
+    DataFileRef,
+    ManifestFile,
+    PartitionKey,
+    partition_key,
+    partition_of,
+)
 from icebergds.spec.types import UNKNOWN, NestedField
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from icebergds.commit.base import CommitBase, require_branch
 from icebergds.commit.column_manifests import write_columns
 from icebergds.commit.new_snapshot import NewSnapshot
-from icebergds.commit.nothing_to_commit import NothingToCommitError
+from icebergds.commit.options import NothingToCommitError
 from icebergds.commit.selection import Mask, read_columns
 from icebergds.commit.summary import changes_summary
 from icebergds.commit.workspace import Workspace

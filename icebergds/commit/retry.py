@@ -16,7 +16,6 @@ from itertools import chain
 from typing import Protocol
 
 from icebergds.commit.operations import Change, TableOperations, TableState
-from icebergds.commit.same_table import require_same_table
 from icebergds.commit.staging import StagedOperations
 from icebergds.errors import (
     CommitConflictError,
@@ -25,6 +24,7 @@ from icebergds.errors import (
     MissingFileError,
     NotFoundError,
     StorageError,
+    ValidationError,
 )
 from icebergds.spec import table_properties as names
 from icebergds.spec.updates.table_updates import AddSnapshot
@@ -294,3 +294,20 @@ def _status_checks(properties: Mapping[str, str]) -> _Backoff:
         names.COMMIT_STATUS_CHECKS_MAX_WAIT_MS.of(properties),
         names.COMMIT_STATUS_CHECKS_TOTAL_WAIT_MS.of(properties),
     )
+
+
+def require_same_table(uuid: str | None, state: TableState) -> None:
+    """Checks that a table was not dropped and re-created under its name.
+
+    Args:
+        uuid: of the table that the operation began with; None if it has none.
+
+    Raises:
+        ValidationError: the table has another UUID.
+    """
+    found = state.metadata.table_uuid
+    if uuid is not None and found != uuid:
+        raise ValidationError(
+            f"table {state.name} was dropped and re-created during this operation: its UUID is "
+            f"{found}, expected {uuid}; read the table again and repeat the operation"
+        )

@@ -10,7 +10,7 @@ from icebergds.commit.base import CommitBase, require_branch
 from icebergds.commit.cluster_manifests import ClusteredManifests, cluster_manifests
 from icebergds.commit.merge_manifests import can_merge, merge_manifests
 from icebergds.commit.new_snapshot import NewSnapshot
-from icebergds.commit.nothing_to_commit import NothingToCommitError
+from icebergds.commit.options import NothingToCommitError
 from icebergds.commit.workspace import Workspace
 from icebergds.errors import ValidationError
 from icebergds.spec.manifest import ManifestContent, ManifestFile

@@ -21,8 +21,7 @@ from icebergds.expr.sql_text import filter_text
 from icebergds.formats.arrow.filter import filter_mask
 from icebergds.formats.manifests.contradicted import contradicted
 from icebergds.formats.manifests.reader import EntryColumns
-from icebergds.spec.manifest import DataFile, FileContent, ManifestFile
-from icebergds.spec.partition_keys import PartitionKey, partition_of
+from icebergds.spec.manifest import DataFile, FileContent, ManifestFile, PartitionKey, partition_of
 
 
 @dataclass(frozen=True, slots=True)

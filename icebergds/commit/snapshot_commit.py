@@ -10,8 +10,7 @@ from icebergds.commit.base import CommitBase, commit_base
 from icebergds.commit.new_snapshot import NewSnapshot, snapshot_change
 from icebergds.commit.operations import Change, TableOperations, TableState
 from icebergds.commit.options import CommitOptions
-from icebergds.commit.retry import commit_change
-from icebergds.commit.same_table import require_same_table
+from icebergds.commit.retry import commit_change, require_same_table
 from icebergds.commit.staging import StagedOperations
 from icebergds.commit.workspace import Workspace
 from icebergds.errors import CommitStateUnknownError

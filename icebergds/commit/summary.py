@@ -6,9 +6,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
 from icebergds.commit.base import CommitBase
-from icebergds.spec.manifest import DataFile, FileContent
+from icebergds.spec.manifest import DataFile, FileContent, PartitionKey, partition_of
 from icebergds.spec.partition import partition_path
-from icebergds.spec.partition_keys import PartitionKey, partition_of
 from icebergds.spec.snapshot import Snapshot
 from icebergds.spec.table_properties import SUMMARY_PARTITION_LIMIT
 

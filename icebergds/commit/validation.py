@@ -26,8 +26,8 @@ from icebergds.spec.manifest import (
     FileFormat,
     ManifestContent,
     ManifestEntryStatus,
+    partition_of,
 )
-from icebergds.spec.partition_keys import partition_of
 from icebergds.spec.reserved import DELETE_FILE_PATH
 from icebergds.spec.snapshot import Snapshot
 

@@ -11,10 +11,10 @@ from collections.abc import Callable, Collection, Hashable
 from contextlib import suppress
 from typing import Any, TypeVar, cast
 
-from icebergds.io.background import start_writing
 from icebergds.io.failures import storage_failures
 from icebergds.io.fileio import FileIO
 from icebergds.io.locations import undeleted_level
+from icebergds.io.near import start_writing
 from icebergds.spec.metadata import TableMetadata
 
 _T = TypeVar("_T")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Future
 from contextlib import suppress
 from functools import partial
 from typing import Any, cast
@@ -15,9 +16,9 @@ from icebergds.io.failures import RemoteFile
 from icebergds.io.gcs_objects import is_folder, names_of_objects, object_exists
 from icebergds.io.multipart import MultipartFile
 from icebergds.io.ranged_file import Open, Range, RangedFile
+from icebergds.io.threads import waiting_threads
 from icebergds.io.uploads import AzureUpload, S3Upload, Upload
 from icebergds.io.webhdfs import WebHdfs
-from icebergds.io.write_behind import WriteBehind
 
 
 def open_remote(wanted: Open, fs: Any, key: str) -> RangedFile:
@@ -127,3 +128,93 @@ def _listed(fs: Any, key: str, attempts: int = 100) -> Iterable[str]:
         with suppress(KeyError):
             return cast(Iterable[str], fs.ls(key, detail=False))
     return cast(Iterable[str], fs.ls(key, detail=False))
+
+
+class WriteBehind:
+    """A file being written. After an error it is given up, and closing it raises that error.
+
+    Args:
+        begin: opens the file of fsspec, which does not appear before it is closed.
+        put: writes a whole file of one part, in place of `begin`.
+        part: so many bytes are written at once, while the next ones are in memory.
+
+    Errors are those of the file. Those of writing a part are raised by a later call.
+    """
+
+    def __init__(self, begin: Callable[[], Any], put: Callable[[bytes], object], part: int) -> None:
+        self._begin, self._put, self._part = begin, put, part
+        self._file: Any = None
+        self._buffer = bytearray()
+        self._position = 0
+        self._writing: Future[Any] | None = None
+        self._failure: BaseException | None = None
+        self.closed = False
+
+    def tell(self) -> int:
+        return self._position
+
+    def flush(self) -> None:
+        """Does nothing: what is in memory is written when it is a part, or in the end."""
+
+    def write(self, data: bytes) -> int:
+        # Only if more follows.
+        if len(self._buffer) >= self._part:
+            self._wait()
+            self._writing = waiting_threads().submit(self._append, self._buffer)
+            self._buffer = bytearray()
+        self._buffer += data
+        self._position += len(data)
+        return len(data)
+
+    def close(self) -> None:
+        """Completes the file; if that fails, it is discarded."""
+        if self.closed:
+            return
+        self.closed = True
+        try:
+            self._wait()
+            if self._file is None:
+                self._put(bytes(self._buffer))
+            else:
+                self._file.write(self._buffer)
+                self._file.close()
+        except BaseException:
+            self.discard()
+            raise
+        self._buffer = bytearray()
+
+    def discard(self) -> None:
+        """Gives the file up. Never raises."""
+        self.closed = True
+        self._buffer = bytearray()
+        with suppress(Exception):
+            self._wait()
+        if self._file is None:
+            return
+        with suppress(Exception):
+            self._file.discard()
+        with suppress(Exception):
+            # Else it would complete the file when it is collected.
+            self._file.closed = True
+
+    def __del__(self) -> None:
+        # The file would complete itself with what it has.
+        if not self.closed:
+            self.discard()
+
+    def _append(self, data: bytearray) -> None:
+        if self._file is None:
+            self._file = self._begin()
+        self._file.write(data)
+
+    def _wait(self) -> None:
+        """Waits for the part that is being written."""
+        writing, self._writing = self._writing, None
+        try:
+            if writing is not None:
+                writing.result()
+            if self._failure is not None:
+                raise self._failure
+        except BaseException as error:
+            self._failure = error
+            raise

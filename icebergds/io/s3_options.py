@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache, partial
 from typing import Any
 from urllib.parse import urlencode
 
 from icebergds.errors import InvalidOptionError, UnsupportedFeatureError
-from icebergds.io.assumed_role import AssumedRole, Source, session_of_role
 from icebergds.io.option_values import first, is_true, number
 from icebergds.io.request_signing import RequestSigner, session_of_signer
 from icebergds.io.table_access import REMOTE_SIGNING, task_signer
@@ -106,9 +108,9 @@ def _with_role(
 ) -> dict[str, Any]:
     """The options with credentials of a role, which those of the options assume."""
     keys = ("key", "secret", "token", "profile")
-    source = Source(**{name: options.get(name) for name in keys})
+    source = _Source(**{name: options.get(name) for name in keys})
     timeout = properties.get("client.assume-role.timeout-sec")
-    assumed = AssumedRole(
+    assumed = _AssumedRole(
         arn=role,
         source=source,
         region=first(properties, "client.assume-role.region") or region or None,
@@ -120,7 +122,7 @@ def _with_role(
         tags=tuple(sorted(_after(_ROLE_TAGS, properties).items())),
     )
     rest = {name: value for name, value in options.items() if name not in keys}
-    return {**rest, "session": session_of_role(assumed)}
+    return {**rest, "session": _session_of_role(assumed)}
 
 
 def _config(properties: Mapping[str, str]) -> dict[str, Any]:
@@ -204,3 +206,92 @@ def _check_address(name: str, value: str | None) -> None:
             f"property {name!r} is not the address of a server: expected http://host:port or "
             "https://host:port; give keys as s3.access-key-id and s3.secret-access-key"
         )
+
+
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """The credentials that assume a role; without any, those that AWS's own tools use."""
+
+    key: str | None = None
+    secret: str | None = field(default=None, repr=False)
+    token: str | None = field(default=None, repr=False)
+    profile: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _AssumedRole:
+    """A role and how it is assumed.
+
+    Attributes:
+        arn: of the role.
+        source: who assumes it.
+        region: of the token service; None for that of the environment.
+        session_name: by which AWS's logs name the session.
+        external_id: which the role may demand.
+        duration_s: how long credentials hold; None for AWS's default, an hour.
+        tags: names and values of the session's tags.
+    """
+
+    arn: str
+    source: _Source
+    region: str | None
+    session_name: str
+    external_id: str | None
+    duration_s: int | None
+    tags: tuple[tuple[str, str], ...] = ()
+
+
+def _session_of_role(role: _AssumedRole) -> Any:
+    """A session of aiobotocore with the role's credentials; one for each role in a process."""
+    return _session(role, os.getpid())
+
+
+# fsspec keeps one client for equal options, and sessions are equal only to themselves. A fork of
+# this process cannot wait for what a session of this one has begun.
+@lru_cache(maxsize=32)
+def _session(role: _AssumedRole, _process: int) -> Any:
+    from aiobotocore.session import AioSession
+
+    session = AioSession()
+    session.register_component("credential_provider", _RoleCredentials(role))
+    return session
+
+
+@dataclass(frozen=True, slots=True)
+class _RoleCredentials:
+    """What a session asks for its credentials."""
+
+    role: _AssumedRole
+
+    async def load_credentials(self) -> Any:
+        from aiobotocore.credentials import (
+            AioAssumeRoleCredentialFetcher,
+            AioCredentials,
+            AioDeferredRefreshableCredentials,
+        )
+        from aiobotocore.session import AioSession
+        from botocore.exceptions import NoCredentialsError
+
+        role, source = self.role, self.role.source
+        session = AioSession(profile=source.profile)
+        if source.key and source.secret:
+            credentials = AioCredentials(source.key, source.secret, source.token)
+        else:
+            credentials = await session.get_credentials()
+        if credentials is None:
+            raise NoCredentialsError()
+        more = {
+            "ExternalId": role.external_id,
+            "DurationSeconds": role.duration_s,
+            "Tags": [{"Key": name, "Value": value} for name, value in role.tags] or None,
+        }
+        fetcher = AioAssumeRoleCredentialFetcher(
+            partial(session.create_client, region_name=role.region),
+            credentials,
+            role.arn,
+            extra_args={
+                "RoleSessionName": role.session_name,
+                **{name: value for name, value in more.items() if value is not None},
+            },
+        )
+        return AioDeferredRefreshableCredentials(fetcher.fetch_credentials, "assume-role")

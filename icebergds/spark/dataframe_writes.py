@@ -17,15 +17,15 @@ from icebergds.operations.write.table_settings import distribution_mode
 from icebergds.spark.distribution import distribute, sort_within_tasks
 from icebergds.spark.float_texts import floats_as_text
 from icebergds.spark.read_mark import read_marks
-from icebergds.spark.row_level import overwrite as row_overwrite
 from icebergds.spark.row_level.column_conditions import column_filter
+from icebergds.spark.row_level.matching_changes import overwrite_matching
 from icebergds.spark.row_level.target import make_target
 from icebergds.spark.save_job import run_job
 from icebergds.spark.session import session_setting, session_zone
 from icebergds.spark.write_jobs import plan_job
 
 
-def write_frame(
+def append_or_overwrite(
     df: DataFrame, table: LoadedTable, options: WriteOptions, *, overwrite: bool
 ) -> Committed | None:
     """Appends a DataFrame, or replaces rows of a table by its rows.
@@ -48,20 +48,22 @@ def write_frame(
         )
         table = table.keeping_reads()
         if row_filter is None or not is_metadata_delete(table, row_filter, options):
-            return overwrite_rows(df, table, condition, replace(options, overwrite_filter=None))
+            return overwrite_by_condition(
+                df, table, condition, replace(options, overwrite_filter=None)
+            )
     if overwrite:
         options = _with_read_marks(options, table, df, only_some=condition is not None)
     return _write_distributed(df, table, options, overwrite=overwrite)
 
 
-def overwrite_rows(
+def overwrite_by_condition(
     df: DataFrame, table: LoadedTable, condition: str | Column, options: WriteOptions
 ) -> Committed | None:
     """Replaces the rows that meet a condition.
 
     If metadata shows that they are all rows of their files, these are removed.
 
-    Errors are those of `row_level.overwrite.overwrite_rows`.
+    Errors are those of `row_level.matching_changes.overwrite_matching`.
     """
     options = options.in_zone(session_zone(df.sparkSession))
     if not isinstance(condition, str):
@@ -75,7 +77,7 @@ def overwrite_rows(
     refuse_options_of_writes(options, "overwrite")
     options = _with_read_marks(options, table, df, only_some=True)
     target = make_target(df.sparkSession, table, "overwrite", options)
-    return row_overwrite.overwrite_rows(target, df, condition)
+    return overwrite_matching(target, df, condition)
 
 
 def _write_distributed(

@@ -147,8 +147,7 @@ class IcebergDataSource(DataSource):
     def writer(self, schema: StructType, overwrite: bool) -> IcebergWriter:
         """Creates the writer of a DataFrame, after checking that its rows fit the table."""
         from icebergds.operations.write.options import parse_write_options
-        from icebergds.spark.write_advice import log_cost
-        from icebergds.spark.write_jobs import plan_job
+        from icebergds.spark.write_jobs import log_cost, plan_job
         from icebergds.spark.writer import IcebergWriter
 
         spare_archives()
@@ -190,7 +189,7 @@ class IcebergDataSource(DataSource):
         return plan_metadata_table(load.kind, load.state, load.options, columns)
 
     def _metadata_reader(self, schema: StructType) -> DataSourceReader:
-        from icebergds.spark.metadata_reader import MetadataTableReader
+        from icebergds.spark.reader import MetadataTableReader
 
         load, plan = self._metadata_table, self._metadata_plan()
         assert load is not None, "the load names a metadata table"

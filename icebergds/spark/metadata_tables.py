@@ -25,8 +25,12 @@ from icebergds.operations.metadata_tables.plan import (
 from icebergds.operations.metadata_tables.read import read_metadata_table, read_metadata_task
 from icebergds.operations.metadata_tables.schemas import PART, PARTITION_KEY
 from icebergds.operations.metadata_tables.tasks import MetadataTablePlan, MetadataTask
-from icebergds.operations.read.options import METADATA_TABLE, ReadOptions, parse_read_options
-from icebergds.operations.read.scan_options import scan_options
+from icebergds.operations.read.options import (
+    METADATA_TABLE,
+    ReadOptions,
+    parse_read_options,
+    scan_options,
+)
 from icebergds.spark.arrow_output import shaper
 from icebergds.spark.errors import own_errors, prepare_thread, without_frames
 from icebergds.spark.session import in_zone_of, is_connect

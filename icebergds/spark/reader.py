@@ -1,7 +1,9 @@
-"""Reads planned task groups in Spark tasks; planning runs in Spark's planning process or before."""
+"""Reads planned task groups and metadata tables in Spark tasks."""
 
 from __future__ import annotations
 
+import pickle
+import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -9,6 +11,8 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 
+from icebergds.operations.metadata_tables.tasks import MetadataTablePlan
+from icebergds.operations.read.options import ReadOptions
 from icebergds.scan.packing import pack_task_group, unpack_task_group
 from icebergds.scan.read.changes import read_task_group
 from icebergds.scan.read_plan import ReadPlan
@@ -62,3 +66,46 @@ def read_partition(plan: ReadPlan, partition: InputPartition) -> Iterator[pa.Rec
     with without_frames():
         task_group = unpack_task_group(partition.packed)
         yield from map(shaper(plan.columns), read_task_group(plan, task_group))
+
+
+@dataclass(frozen=True, slots=True)
+class _Partition(InputPartition):
+    """A task, packed: the paths in it have much in common."""
+
+    packed: bytes
+
+
+class MetadataTableReader(DataSourceReader):
+    """Reads a metadata table; see `operations.metadata_tables`."""
+
+    def __init__(self, plan: MetadataTablePlan, options: ReadOptions) -> None:
+        self._plan = plan
+        self._options: ReadOptions | None = options
+
+    @without_frames()
+    def partitions(self) -> list[InputPartition]:
+        """The tasks, at least one."""
+        from icebergds.operations.metadata_tables.plan import metadata_tasks
+        from icebergds.operations.metadata_tables.tasks import ReadyRows
+
+        assert self._options is not None, "partitions are planned where the reader was created"
+        tasks = metadata_tasks(self._plan, self._options) or [ReadyRows(())]
+        return [_Partition(zlib.compress(pickle.dumps(task), level=1)) for task in tasks]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """The rows of a task, in the exact Arrow schema that Spark requires."""
+        from icebergds.operations.metadata_tables.read import read_metadata_task
+
+        assert isinstance(partition, _Partition)
+        settle_worker()
+        with without_frames():
+            task = pickle.loads(zlib.decompress(partition.packed))
+            yield from map(shaper(self._plan.columns), read_metadata_task(self._plan, task))
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What tasks need: Spark pickles the reader once its tasks are planned."""
+        from icebergds.operations.metadata_tables.plan import task_plan
+
+        if self._options is None:
+            return self.__dict__
+        return {**self.__dict__, "_plan": task_plan(self._plan), "_options": None}

@@ -6,19 +6,26 @@ A session is that of the JVM or of the server, not an object of PySpark: `df.spa
 
 from __future__ import annotations
 
+import logging
 import weakref
 from collections.abc import Callable, Mapping
 from copy import copy
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
-from icebergds.spark.jvm import Private, with_private
-from icebergds.spark.replacement_log import keep_replacement_quiet
+from icebergds.spark.jvm import Private, in_jvm, with_private
 from icebergds.spark.session import is_connect
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.datasource import DataSource
+
+_LOG4J = "org.apache.logging.log4j."
+_LOGGER = "org.apache.spark.sql.execution.datasources.DataSourceManager"
+_WARNING = "The data source icebergpy replaced a .*"
+_LOG = logging.getLogger(__name__)
+_quiet: weakref.WeakSet[Any] = weakref.WeakSet()
+
 
 SESSION_ID = "spark.icebergpy.session-id"
 """The setting with the id of a registered session, which copies that Spark makes of it have too."""
@@ -128,7 +135,7 @@ def need_source(spark: SparkSession) -> None:
         return
     key = session_of(spark).key
     if _sources.get(key) is not known.source:
-        keep_replacement_quiet(spark)
+        _keep_replacement_quiet(spark)
         spark.dataSource.register(known.source)
         _sources[key] = known.source
 
@@ -136,5 +143,35 @@ def need_source(spark: SparkSession) -> None:
 def forget_source(spark: SparkSession, plain: type[DataSource]) -> None:
     """Replaces the data source of a session, if Spark has got it, by one that knows no catalogs."""
     if is_connect(spark) or _sources.pop(session_of(spark).key, None) is not None:
-        keep_replacement_quiet(spark)
+        _keep_replacement_quiet(spark)
         spark.dataSource.register(plain)
+
+
+def _keep_replacement_quiet(spark: SparkSession) -> None:
+    """Filters Spark's warning that this format's source was replaced, and no other one.
+
+    Spark warns again for each copy of a session, and reads and writes make copies. That the source
+    of a registered session comes first is intended: it knows the session's catalogs. The warning
+    stays with Spark Connect, and where Spark does not log by Log4j.
+    """
+    if is_connect(spark):
+        return
+    try:
+        jvm: Any = spark._jvm
+        if jvm not in _quiet:
+            _add_filter(spark)
+            _quiet.add(jvm)
+    except Exception as error:
+        # Whatever keeps the JVM's logging from Python must not keep the format from a session.
+        _LOG.debug("Spark will warn that the data source is replaced: %s", error)
+
+
+def _add_filter(spark: SparkSession) -> None:
+    result = in_jvm(spark, f"{_LOG4J}core.Filter.Result")
+    create = in_jvm(spark, f"{_LOG4J}core.filter.RegexFilter.createFilter")
+    denying = create(_WARNING, None, False, result.DENY, result.NEUTRAL)
+    context = in_jvm(spark, f"{_LOG4J}LogManager.getContext")(False)
+    # Of the nearest logger that is configured, the root one by default: Spark shows what is below
+    # the session's level of each logger that has a configuration of its own.
+    context.getConfiguration().getLoggerConfig(_LOGGER).addFilter(denying)
+    context.updateLoggers()

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import base64
 import logging
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, SparkSession, functions as f
 
 from icebergds.commit.operations import TableState
 from icebergds.expr.names import in_backticks
-from icebergds.expr.nodes import and_
+from icebergds.expr.nodes import TRUE, and_
 from icebergds.formats.deletes.existing_deletes import read_existing_deletes
 from icebergds.formats.deletes.positions import PositionSet
 from icebergds.operations.read.options import ReadOptions
@@ -28,18 +29,21 @@ from icebergds.operations.read.snapshot_read import plan_read, plan_task_groups
 from icebergds.scan.packing import pack_scan
 from icebergds.scan.plan.files import PlannedFile
 from icebergds.scan.plan.native import NativeRule
+from icebergds.scan.plan.native_columns import NATIVE_PREFIX
+from icebergds.scan.plan.native_keys import KeyColumns
 from icebergds.scan.plan.stored_names import all_schemas
 from icebergds.scan.read_plan import ReadPlan
 from icebergds.scan.tasks import TaskGroup
 from icebergds.spark.errors import own_errors, prepare_thread
 from icebergds.spark.jvm import Private, in_jvm, with_private
-from icebergds.spark.native import has_native_scans, native_frame
+from icebergds.spark.native import has_native_scans, has_sizes, native_frame
 from icebergds.spark.native_groups import FileGroup, group_files
-from icebergds.spark.native_keys import without_keys
 from icebergds.spark.planned_load import PLANNED_SCAN
 from icebergds.spark.session import is_connect
 from icebergds.spark.types import spark_schema
+from icebergds.spec.manifest import DataFile
 from icebergds.spec.schema import Schema
+from icebergds.spec.types import NestedField
 
 _LOG = logging.getLogger(__name__)
 # Spark fails for correlated sub-queries among the columns of a union.
@@ -177,7 +181,7 @@ def _native_frame(
             by_position=by_position and not group.key_deletes,
         )
         if frame is not None and group.key_deletes:
-            live = without_keys(spark, frame, plan, rule.keys, group.key_deletes, history)
+            live = _without_keys(spark, frame, plan, rule.keys, group.key_deletes, history)
             names = [in_backticks((field.name,)) for field in scan.plan.columns.fields]
             frame = None if live is None else live.select(*names)
         (unread if frame is None else read).extend(group.files)
@@ -269,3 +273,51 @@ def load_dataframe(spark: SparkSession, state: TableState, options: Mapping[str,
     prepare_thread(spark)
     with own_errors():
         return spark.read.format("icebergpy").options(**options).load(state.metadata_location)
+
+
+def _without_keys(
+    spark: SparkSession,
+    rows: DataFrame,
+    plan: ReadPlan,
+    keys: KeyColumns,
+    deletes: Sequence[DataFile],
+    history: Sequence[Schema],
+) -> DataFrame | None:
+    """The rows whose keys are in none of the equality deletes.
+
+    Args:
+        rows: with the columns of the plan, among them the key columns.
+        deletes: equality deletes that apply to all rows.
+        history: all schemas of the table.
+
+    Returns:
+        None if Spark cannot read the deletes or find the key columns in them, or if they have
+        other sizes than manifests say.
+    """
+    names = {column.field_id: column.name for column in plan.columns.fields}
+    by_ids: dict[tuple[int, ...], list[DataFile]] = defaultdict(list)
+    for delete in deletes:
+        by_ids[tuple(sorted(set(delete.equality_ids)))].append(delete)
+    for ids, files in by_ids.items():
+        fields = tuple(keys.fields[field_id] for field_id in ids)
+        key_plan = replace(plan, columns=Schema(fields), row_filter=TRUE)
+        found = native_frame(spark, key_plan, files, history, names=None, lacked={})
+        # Those of a file that was damaged or replaced would be others, without an error.
+        if found is None or not (is_connect(spark) or has_sizes(found, plan.io, files)):
+            return None
+        deleted = [f"{NATIVE_PREFIX}deleted{field_id}" for field_id in ids]
+        are_equal = f.lit(True)
+        for field, name in zip(fields, deleted, strict=True):
+            column = f.col(in_backticks((names[field.field_id],)))
+            if _may_be_null(field, files):
+                are_equal = are_equal & column.eqNullSafe(f.col(name))
+            else:
+                # Spark finds a key sooner that it need not tell from null.
+                are_equal = are_equal & (column == f.col(name))
+        rows = rows.join(f.broadcast(found.toDF(*deleted)), are_equal, "left_anti")
+    return rows
+
+
+def _may_be_null(field: NestedField, deletes: Sequence[DataFile]) -> bool:
+    """Whether null may be among the deleted values of a column."""
+    return any(delete.null_value_counts.get(field.field_id) != 0 for delete in deletes)

@@ -1,15 +1,16 @@
-"""Plans the job of a write from a DataFrame's schema and the write options."""
+"""Plans the job of a write from a DataFrame's schema and options."""
 
 from __future__ import annotations
 
+import logging
 from functools import partial
 
 from pyspark.sql.types import StructType
 
 from icebergds.catalog.loaded_table import LoadedTable, load_for_write
 from icebergds.errors import InvalidOptionError
-from icebergds.operations.write.append_overwrite import prepare_write
-from icebergds.operations.write.jobs import PlannedJob
+from icebergds.operations.write.append_overwrite import PreparedWrite, prepare_write
+from icebergds.operations.write.jobs import PlannedJob, PreparedJob
 from icebergds.operations.write.key_changes import prepare_key_change
 from icebergds.operations.write.options import WriteOptions
 from icebergds.spark.dataframe_schema import iceberg_schema, incoming_arrow_schema, optional_columns
@@ -46,3 +47,23 @@ def plan_job(
     table = table or load_for_write(options.address)
     delta, task, table = prepare_key_change(table, options, change, incoming, columns)
     return PlannedJob(delta, task, table)
+
+
+_LOG = logging.getLogger(__name__)
+
+
+def log_cost(write: PreparedJob) -> None:
+    """Logs a warning if rows of a partitioned table should be shuffled and are not."""
+    if not isinstance(write, PreparedWrite):
+        return
+    spec = write.plan.spec
+    if write.distribution_mode == "none" or spec.is_unpartitioned:
+        return
+    _LOG.warning(
+        "table %s is partitioned by %s, but this write does not shuffle its rows: each task writes "
+        "a file for each partition of its rows, up to (tasks x partitions) files. For fewer files, "
+        "write with icebergds.load_table(...).append(df), which shuffles, or repartition df by the "
+        "partition columns; to silence this warning, set option('distribution-mode', 'none')",
+        write.address.path,
+        ", ".join(field.name for field in spec.fields),
+    )

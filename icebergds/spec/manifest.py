@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import IntEnum, StrEnum
-from typing import Any
+from typing import Any, TypeAlias
 
 from icebergds.display import counted, printable, size_text
 
@@ -165,3 +165,28 @@ class ManifestFile:
             f"spec_id={self.partition_spec_id}, "
             f"files: {added} added, {existing} existing, {deleted} deleted)"
         )
+
+
+PartitionKey: TypeAlias = tuple[int, tuple[Hashable, ...]]
+"""A spec's id and the key of a tuple of its partition values."""
+
+
+def partition_of(file: DataFile | DataFileRef) -> PartitionKey:
+    """The key of a file's partition."""
+    return file.spec_id, values_key(file.partition)
+
+
+def partition_key(spec_id: int, partition: tuple[Any, ...]) -> PartitionKey:
+    """The key of a partition of a spec."""
+    return spec_id, values_key(partition)
+
+
+def values_key(partition: tuple[Any, ...]) -> tuple[Hashable, ...]:
+    """The key of partition values of one spec, equal for equal partitions only.
+
+    All NaNs are equal, and -0.0 is not 0.0: Python has it the other way round. Other values are
+    equal if they are in Python.
+    """
+    if any(isinstance(value, float) for value in partition):
+        return tuple(value.hex() if isinstance(value, float) else value for value in partition)
+    return partition

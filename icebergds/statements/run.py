@@ -22,8 +22,8 @@ from icebergds.statements.queries.references import find_references
 from icebergds.statements.spark_sql import Arguments, spark_sql
 from icebergds.statements.syntax import syntax_error
 from icebergds.statements.text.cursor import Cursor
-from icebergds.statements.text.double_quotes import with_backticks
 from icebergds.statements.text.parameters import with_literals, with_versions
+from icebergds.statements.text.splice import with_backticks
 
 _LONGEST_SHOWN = 200
 _SESSION_CATALOG = "spark_catalog"

@@ -27,18 +27,22 @@ from icebergds.spark.patches import own
 from icebergds.spark.session import acting_in
 from icebergds.spec.schema import Schema
 from icebergds.spec.transforms import BucketTransform, IdentityTransform, Transform
-from icebergds.statements.commands.definitions.creation import with_owner
 from icebergds.statements.commands.definitions.new_table import (
     TableDefinition,
     add_options,
     use_format,
+    with_owner,
 )
 from icebergds.statements.commands.descriptions.caches import cache_whole
 from icebergds.statements.commands.descriptions.details import COMMENT
 from icebergds.statements.commands.descriptions.patterns import matches
-from icebergds.statements.names.current import CurrentNamespace, set_current_namespace
-from icebergds.statements.names.quoting import shown_name
-from icebergds.statements.names.scope import CatalogName, NameScope
+from icebergds.statements.names.scope import (
+    CatalogName,
+    CurrentNamespace,
+    NameScope,
+    set_current_namespace,
+)
+from icebergds.statements.names.table_names import shown_name
 from icebergds.statements.names.tables import NamedTable
 from icebergds.statements.queries.cached import cached_rows, forget_all_rows
 from icebergds.statements.queries.functions import (

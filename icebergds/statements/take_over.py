@@ -11,8 +11,7 @@ from icebergds.errors import NoSuchTableError
 from icebergds.expr.names import in_backticks
 from icebergds.spark.patches import own
 from icebergds.spark.session import acting_in
-from icebergds.statements.names.audits import AUDITED_BRANCH
-from icebergds.statements.names.scope import NameScope
+from icebergds.statements.names.scope import AUDITED_BRANCH, NameScope
 from icebergds.statements.queries.temporary_views import temporary_view
 from icebergds.statements.run import sql
 from icebergds.statements.session_catalog import catalog_of_session

@@ -19,7 +19,7 @@ from built.tables import TableBuilder
 
 import icebergds
 from icebergds import Table
-from icebergds.commit.append import Append
+from icebergds.commit.data_files import Append
 from icebergds.commit.replace_files import ReplaceFiles
 from icebergds.commit.row_delta import RowDelta
 from icebergds.errors import CorruptFileError

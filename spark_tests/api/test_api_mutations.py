@@ -24,7 +24,7 @@ from built.rows import arrow_table
 from effort import rounds
 
 import icebergds
-from icebergds.commit.append import Append
+from icebergds.commit.data_files import Append
 from icebergds.commit.replace_files import ReplaceFiles
 from icebergds.commit.row_delta import RowDelta
 from icebergds.errors import IcebergError

@@ -37,7 +37,7 @@ from icebergds.operations.write.position_changes import (
 )
 from icebergds.scan.plan.files import plan_files
 from icebergds.write.changes.deltas import DeltaFiles
-from icebergds.write.changes.target_rows import TARGET_COLUMN
+from icebergds.write.changes.position_delta import TARGET_COLUMN
 
 MERGE_ON_READ, COPY_ON_WRITE = RowChangeMode.MERGE_ON_READ, RowChangeMode.COPY_ON_WRITE
 WAYS = pytest.mark.parametrize("operation", list(RowChangeMode))

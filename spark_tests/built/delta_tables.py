@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from built.commit_tables import CommitTable, create_table
 from built.rows import arrays
-from icebergds.commit.append import Append
+from icebergds.commit.data_files import Append
 from icebergds.commit.options import IsolationLevel
 from icebergds.commit.row_delta import RowDelta
 from icebergds.commit.validation import Isolation
@@ -32,16 +32,16 @@ from icebergds.spec.snapshot import Snapshot
 from icebergds.spec.sort import SortOrder
 from icebergds.spec.transforms import BucketTransform, IdentityTransform
 from icebergds.spec.types import LONG, STRING, NestedField
-from icebergds.write.changes.deltas import DeltaFiles, merge_deltas
-from icebergds.write.changes.key_hashes import refuse_shared_keys
+from icebergds.write.changes.deltas import DeltaFiles, merge_deltas, refuse_shared_keys
 from icebergds.write.changes.keyed_delta import plan_keyed_delta, write_keyed_delta
 from icebergds.write.changes.position_delta import (
+    TARGET_COLUMN,
     DeleteTarget,
     PositionDeltaPlan,
+    pack_target,
     without_control_columns,
     write_position_delta,
 )
-from icebergds.write.changes.target_rows import TARGET_COLUMN, pack_target
 from icebergds.write.locations import LocationProvider
 from icebergds.write.rows.matching import plan_matching
 from icebergds.write.task import WritePlan, plan_write, write_batches

@@ -11,8 +11,7 @@ import pytest
 from built.commit_tables import BY_DAY, SCHEMA, CommitTable, create_table, open_table
 from built.tables import TableBuilder
 
-from icebergds.commit.append import Append, FastAppend
-from icebergds.commit.delete import Delete
+from icebergds.commit.data_files import Append, Delete, FastAppend
 from icebergds.errors import InvalidDataError, InvalidOptionError
 from icebergds.expr.sql import parse_filter
 from icebergds.spec.manifest import FileContent, ManifestEntryStatus

@@ -11,8 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 from built.commit_tables import CommitTable, create_table
 
-from icebergds.commit.append import Append
 from icebergds.commit.compact_files import AppliedDeletes, CompactFiles
+from icebergds.commit.data_files import Append
 from icebergds.commit.file_selection import FilesGoneError
 from icebergds.formats.manifests import packed_entries
 from icebergds.formats.manifests.packed_entries import Int64s, PackedEntries

@@ -9,7 +9,7 @@ import pytest
 from built.commit_tables import create_table, open_table
 from processes import CONTEXT
 
-from icebergds.commit.append import Append, FastAppend
+from icebergds.commit.data_files import Append, FastAppend
 from icebergds.commit.replace_partitions import ReplacePartitions
 
 

@@ -8,10 +8,8 @@ from pathlib import Path
 import pytest
 from commit_races import Race
 
-from icebergds.commit.append import Append
-from icebergds.commit.delete import Delete
+from icebergds.commit.data_files import Append, Delete, Overwrite
 from icebergds.commit.options import IsolationLevel
-from icebergds.commit.overwrite import Overwrite
 from icebergds.commit.replace_files import ReplaceFiles
 from icebergds.commit.replace_partitions import ReplacePartitions
 from icebergds.commit.snapshot_commit import Action

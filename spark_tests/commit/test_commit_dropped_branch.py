@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from built.commit_tables import create_table
 
-from icebergds.commit.append import Append
 from icebergds.commit.compact_files import AppliedDeletes, CompactFiles
 from icebergds.commit.convert_deletes import ConversionBase, ConvertDeletes
+from icebergds.commit.data_files import Append
 from icebergds.commit.remove_delete_files import RemoveDeleteFiles
 from icebergds.commit.replace_position_deletes import ReplacePositionDeletes
 from icebergds.commit.rewrite_manifests import RewriteManifests

@@ -13,9 +13,8 @@ from effort import some
 from interleaving import InterleavedOperations
 
 from icebergds.catalog.filesystem.commits import location_operations
-from icebergds.commit.append import Append, FastAppend
+from icebergds.commit.data_files import Append, FastAppend, Overwrite
 from icebergds.commit.operations import TableOperations
-from icebergds.commit.overwrite import Overwrite
 from icebergds.commit.replace_files import ReplaceFiles
 from icebergds.commit.replace_partitions import ReplacePartitions
 from icebergds.commit.snapshot_commit import Action, commit_snapshot

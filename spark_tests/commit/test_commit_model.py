@@ -15,10 +15,8 @@ from built.commit_tables import CommitTable, create_table
 from effort import examples
 from hypothesis import given, strategies as st
 
-from icebergds.commit.append import Append, FastAppend
-from icebergds.commit.delete import Delete
-from icebergds.commit.nothing_to_commit import NothingToCommitError
-from icebergds.commit.overwrite import Overwrite
+from icebergds.commit.data_files import Append, Delete, FastAppend, Overwrite
+from icebergds.commit.options import NothingToCommitError
 from icebergds.commit.replace_files import ReplaceFiles
 from icebergds.commit.replace_partitions import ReplacePartitions
 from icebergds.commit.rewrite_manifests import RewriteManifests

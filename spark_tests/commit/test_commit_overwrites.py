@@ -11,16 +11,20 @@ from built.commit_tables import BY_DAY, SCHEMA, CommitTable, create_table, open_
 from built.files import write_parquet_file
 from built.tables import TableBuilder
 
-from icebergds.commit.append import Append, FastAppend
 from icebergds.commit.base import commit_base
-from icebergds.commit.delete import Delete, can_delete_by_metadata
+from icebergds.commit.data_files import (
+    Append,
+    Delete,
+    FastAppend,
+    Overwrite,
+    RewriteRows,
+    can_delete_by_metadata,
+)
 from icebergds.commit.file_selection import these_files
 from icebergds.commit.filter_manifests import filter_manifests
 from icebergds.commit.options import IsolationLevel
-from icebergds.commit.overwrite import Overwrite
 from icebergds.commit.replace_files import ReplaceFiles
 from icebergds.commit.replace_partitions import ReplacePartitions
-from icebergds.commit.rewrite_rows import RewriteRows
 from icebergds.commit.validation import Isolation
 from icebergds.commit.workspace import Workspace
 from icebergds.errors import InvalidFilterError, ValidationError

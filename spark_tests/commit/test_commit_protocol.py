@@ -14,10 +14,10 @@ from built.commit_tables import CommitTable, create_table
 from hypothesis import given, strategies as st
 from interleaving import InterleavedOperations
 
-from icebergds.commit.append import Append, FastAppend
+from icebergds.commit.data_files import Append, FastAppend
+from icebergds.commit.new_manifests import partition_summaries
 from icebergds.commit.operations import Change
 from icebergds.commit.options import CommitOptions
-from icebergds.commit.partition_summaries import partition_summaries
 from icebergds.commit.retry import commit_change
 from icebergds.commit.snapshot_commit import commit_snapshot
 from icebergds.errors import InvalidOptionError, UnsupportedFeatureError, ValidationError

@@ -11,9 +11,8 @@ import pytest
 from built.commit_tables import CommitTable
 from commit_races import Race
 
-from icebergds.commit.append import Append
+from icebergds.commit.data_files import Append, RewriteRows
 from icebergds.commit.options import IsolationLevel
-from icebergds.commit.rewrite_rows import RewriteRows
 from icebergds.commit.row_delta import RowDelta
 from icebergds.commit.validation import Isolation
 from icebergds.errors import InvalidDataError, UnsupportedFeatureError, ValidationError

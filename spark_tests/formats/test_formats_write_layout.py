@@ -11,11 +11,10 @@ from built.rows import record_batch
 from built.schemas import optional, required
 
 from icebergds.formats.arrow.types import schema_to_arrow
-from icebergds.formats.data_file.row_buffer import RowBuffer
 from icebergds.formats.data_file.write_properties import WriteProperties
 from icebergds.formats.data_writer import open_data_writer
 from icebergds.formats.orc.tail import stripes_of
-from icebergds.formats.parquet.writer import wants_dictionary
+from icebergds.formats.parquet.writer import RowBuffer, wants_dictionary
 from icebergds.io.fileio import FileIO
 from icebergds.spec.manifest import FileFormat
 from icebergds.spec.schema import Schema

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from icebergds.io.write_behind import WriteBehind
+from icebergds.io.remote_files import WriteBehind
 
 # More than a pipe holds that nobody reads.
 _PART = 2**20

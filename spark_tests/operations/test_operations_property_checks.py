@@ -6,7 +6,7 @@ import pytest
 from built.metadata import new_table
 
 from icebergds.errors import InvalidMetadataError, InvalidOptionError
-from icebergds.operations.write.property_checks import check_properties
+from icebergds.operations.write.create import check_properties
 
 _NUMBERS = (
     "icebergds.txn-max-age-ms",

@@ -10,7 +10,7 @@ from built.commit_tables import SCHEMA, CommitTable, create_table, data_file
 
 from icebergds.catalog.address import TableAddress
 from icebergds.catalog.loaded_table import LoadedTable, load_for_write
-from icebergds.commit.append import Append
+from icebergds.commit.data_files import Append
 from icebergds.commit.snapshot_commit import commit_snapshot
 from icebergds.errors import InvalidMetadataError, ValidationError
 from icebergds.formats.data_file.file_schema import schema_from_arrow

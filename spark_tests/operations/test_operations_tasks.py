@@ -30,7 +30,7 @@ from icebergds.spec.manifest import (
     ManifestEntryStatus,
 )
 from icebergds.spec.types import LONG, STRING
-from icebergds.write.changes.target_rows import TARGET_COLUMN, take_targets
+from icebergds.write.changes.position_delta import TARGET_COLUMN, take_targets
 
 MANY = 2_000
 KILOBYTE = 1024

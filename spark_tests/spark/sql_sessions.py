@@ -8,7 +8,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from icebergds import register
-from icebergds.statements.names.current import CurrentNamespace, set_current_namespace
+from icebergds.statements.names.scope import CurrentNamespace, set_current_namespace
 
 
 def lake_session(spark: SparkSession, directory: Path) -> SparkSession:

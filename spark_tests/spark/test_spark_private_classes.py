@@ -52,7 +52,7 @@ def accesses(monkeypatch: pytest.MonkeyPatch) -> list[Access]:
 
 
 # Registering has its own tests.
-_STARTING = ("icebergds.spark.registered", "icebergds.spark.replacement_log")
+_STARTING = ("icebergds.spark.registered",)
 
 
 def seen(spark: SparkSession, table: Table, steps: Any) -> list[Any]:

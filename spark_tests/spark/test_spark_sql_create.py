@@ -20,7 +20,7 @@ from icebergds.errors import (
     NoSuchTableError,
     UnsupportedFeatureError,
 )
-from icebergds.statements.names.current import CurrentNamespace, set_current_namespace
+from icebergds.statements.names.scope import CurrentNamespace, set_current_namespace
 
 pytestmark = [pytest.mark.spark, pytest.mark.every_spark]
 

@@ -40,7 +40,7 @@ from icebergds.spec.types import (
 )
 from icebergds.statements.names.scope import NameScope
 from icebergds.statements.queries.functions import find_calls
-from icebergds.statements.text.reading import cursor_of
+from icebergds.statements.text.cursor import cursor_of
 
 pytestmark = pytest.mark.spark
 

@@ -145,7 +145,7 @@ def test_tasks_import_nothing_that_they_do_not_need(table: Path, tmp_path: Path)
     )
     imported = set(finished.stdout.splitlines())
     assert "icebergds.write.task" in imported
-    for needless in ("icebergds.commit.append", "icebergds.scan", "pandas", "pyarrow.orc"):
+    for needless in ("icebergds.commit.data_files", "icebergds.scan", "pandas", "pyarrow.orc"):
         assert needless not in imported
 
 

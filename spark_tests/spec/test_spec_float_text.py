@@ -8,7 +8,7 @@ from decimal import Decimal
 import pytest
 from hypothesis import given, strategies as st
 
-from icebergds.spec.values.float_text import path_text, shortest_float32
+from icebergds.spec.values.human_text import path_text, shortest_float32
 
 
 @given(st.floats(width=32, allow_nan=False, allow_infinity=False))

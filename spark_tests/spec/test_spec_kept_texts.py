@@ -9,12 +9,12 @@ from typing import Any
 
 from hypothesis import given, settings, strategies as st
 
-from icebergds.spec.json.kept_texts import KeptTexts
 from icebergds.spec.json.metadata import (
     metadata_to_json,
     parse_metadata,
     serialise_metadata,
 )
+from icebergds.spec.json.recent_documents import KeptTexts
 from icebergds.spec.metadata import TableMetadata
 from icebergds.spec.partition import PartitionSpec
 from icebergds.spec.schema import Schema

@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from icebergds.spec.manifest import DataFileRef
-from icebergds.spec.partition_keys import partition_key, partition_of, values_key
+from icebergds.spec.manifest import DataFileRef, partition_key, partition_of, values_key
 
 NAN = float("nan")
 OTHER_NAN = struct.unpack("<d", struct.pack("<Q", 0xFFF8_0000_0000_0001))[0]

@@ -23,8 +23,8 @@ from icebergds.spec.views.json import (
     parse_view_metadata,
     serialise_view_metadata,
     view_metadata_to_json,
+    view_update_to_json,
 )
-from icebergds.spec.views.json_updates import view_update_to_json
 from icebergds.spec.views.metadata import ViewMetadata
 from icebergds.spec.views.new_version import new_version_updates, new_view_updates
 from icebergds.spec.views.updates import (

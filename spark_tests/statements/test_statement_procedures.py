@@ -11,7 +11,7 @@ from icebergds.errors import InvalidStatementError
 from icebergds.statements.commands.procedures.arguments import match_arguments
 from icebergds.statements.commands.procedures.known import PROCEDURES, find_procedure
 from icebergds.statements.commands.procedures.signature import Procedure
-from icebergds.statements.text.reading import cursor_of
+from icebergds.statements.text.cursor import cursor_of
 
 # As its classes of procedures declare them: required parameters, and columns without nulls, are
 # NOT NULL.

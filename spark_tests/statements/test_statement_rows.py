@@ -10,11 +10,11 @@ from icebergds import load_catalog
 from icebergds.errors import InvalidStatementError, UnsupportedFeatureError
 from icebergds.expr.sql_tokens import sql_tokens
 from icebergds.statements.commands.rows import COMMANDS
-from icebergds.statements.commands.rows.clauses import expression_until
+from icebergds.statements.commands.rows.assignments import expression_until
 from icebergds.statements.commands.rows.insert import read_replaced_rows, with_defaults
 from icebergds.statements.commands.rows.inserted_columns import InsertedColumns, read_column_list
 from icebergds.statements.commands.rows.partition_values import PartitionValues
-from icebergds.statements.commands.rows.target import Target, read_alias
+from icebergds.statements.commands.rows.target import StatementTarget, read_alias
 from icebergds.statements.names.scope import CatalogName
 from icebergds.statements.names.tables import NamedTable
 from icebergds.statements.queries.common_tables import read_common_tables
@@ -29,7 +29,7 @@ def read(text: str) -> Cursor:
 
 
 @pytest.fixture
-def target(tmp_path: Path) -> Target:
+def target(tmp_path: Path) -> StatementTarget:
     catalog = load_catalog("lake", warehouse=str(tmp_path))
     catalog.create_namespace("db")
     schema = "id bigint, s struct<id: int, t: int>, name string, t struct<x: int>"
@@ -38,7 +38,7 @@ def target(tmp_path: Path) -> Target:
         update.add_column("kind", "string", default_value="it's")
         update.add_column("code", "binary", default_value=b"\x01\xff")
     name = ("lake", "db", "t")
-    return Target(NamedTable(CatalogName("lake", ("db", "t")), table), name)
+    return StatementTarget(NamedTable(CatalogName("lake", ("db", "t")), table), name)
 
 
 @pytest.mark.parametrize(
@@ -113,7 +113,7 @@ def test_a_list_of_columns_is_told_from_a_query(text: str, names: list[str] | No
     ],
 )
 def test_replaced_rows_end_where_the_query_begins(
-    target: Target, text: str, condition: str
+    target: StatementTarget, text: str, condition: str
 ) -> None:
     cursor = read(f"REPLACE WHERE {text}")
     assert read_replaced_rows(cursor, target, lambda _: []) == condition
@@ -128,7 +128,7 @@ def test_replaced_rows_end_where_the_query_begins(
         "x REPLACE ON true SELECT 1",
     ],
 )
-def test_other_replacements_are_refused(target: Target, text: str) -> None:
+def test_other_replacements_are_refused(target: StatementTarget, text: str) -> None:
     with pytest.raises(UnsupportedFeatureError, match="REPLACE USING and REPLACE ON"):
         read_replaced_rows(read(text), target, lambda _: [])
 
@@ -143,13 +143,15 @@ def test_other_replacements_are_refused(target: Target, text: str) -> None:
         ("SELECT 1, 2 FROM (SELECT DEFAULT)", "SELECT 1, 2 FROM (SELECT DEFAULT)"),
     ],
 )
-def test_default_is_the_default_of_its_column(target: Target, query: str, expected: str) -> None:
+def test_default_is_the_default_of_its_column(
+    target: StatementTarget, query: str, expected: str
+) -> None:
     columns = InsertedColumns(target, PartitionValues()).listed(["id", "kind"])
     kind = "CAST(X'69742773' AS STRING)"
     assert _text(with_defaults(read(query), columns)) == expected.format(kind=kind)
 
 
-def test_the_default_of_binary_is_written_as_bytes(target: Target) -> None:
+def test_the_default_of_binary_is_written_as_bytes(target: StatementTarget) -> None:
     columns = InsertedColumns(target, PartitionValues()).listed(["code"])
     assert _text(with_defaults(read("VALUES (DEFAULT)"), columns)) == "VALUES (X'01ff')"
 
@@ -170,12 +172,12 @@ def _text(pieces: list[Piece]) -> str:
     ],
 )
 def test_a_column_has_a_qualifier_or_none(
-    target: Target, parts: tuple[str, ...], column: str
+    target: StatementTarget, parts: tuple[str, ...], column: str
 ) -> None:
     found = target.column(parts, "update")
     assert ".".join(target.table.schema().paths_by_id[found.field_id]) == column
 
 
-def test_an_unknown_column_is_named_with_the_nearest(target: Target) -> None:
+def test_an_unknown_column_is_named_with_the_nearest(target: StatementTarget) -> None:
     with pytest.raises(InvalidStatementError, match=r"table lake\.db\.t: .*did you mean name"):
         target.column(("nme",), "update")

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from icebergds.statements.syntax import without_explain
-from icebergds.statements.text.double_quotes import with_backticks
+from icebergds.statements.text.splice import with_backticks
 from icebergds.statements.user_text import Piece, Splicing
 
 _NAME = "_pyspark_" + "0123456789abcdef" * 2

@@ -39,8 +39,14 @@ from icebergds.spec.types import (
     ListType,
     ScalarType,
 )
-from icebergds.write.rows.curve_keys import CurveName, can_order, curve_keys, key_type
-from icebergds.write.rows.curves import hilbert, z_order
+from icebergds.write.rows.curve_keys import (
+    CurveName,
+    can_order,
+    curve_keys,
+    hilbert,
+    key_type,
+    z_order,
+)
 from icebergds.write.rows.ranks import Ranks, sample_ranks
 
 CURVES: list[CurveName] = ["zorder", "hilbert"]

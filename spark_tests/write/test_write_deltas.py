@@ -6,8 +6,7 @@ import pytest
 from icebergds.errors import InvalidDataError
 from icebergds.formats.deletes.key_hash import Hashes
 from icebergds.spec.manifest import DataFile, DataFileRef, FileContent, FileFormat
-from icebergds.write.changes.deltas import DeltaFiles, merge_deltas
-from icebergds.write.changes.key_hashes import KeyHashes, refuse_shared_keys
+from icebergds.write.changes.deltas import DeltaFiles, KeyHashes, merge_deltas, refuse_shared_keys
 
 
 def _file(path: str) -> DataFile:

@@ -16,7 +16,7 @@ from hypothesis import given, strategies as st
 
 from icebergds.errors import InvalidMetadataError, UnsupportedFeatureError
 from icebergds.formats.arrow.types import schema_to_arrow, to_arrow
-from icebergds.spec.partition_keys import values_key
+from icebergds.spec.manifest import values_key
 from icebergds.spec.schema import Schema
 from icebergds.spec.transforms import (
     BucketTransform,

@@ -40,9 +40,9 @@ from icebergds.errors import (
     StorageError,
     UnsupportedFeatureError,
 )
-from icebergds.io.background import start_reading
 from icebergds.io.failures import storage_failures
 from icebergds.io.fileio import FileIO
+from icebergds.io.near import start_reading
 from icebergds.io.same_directory import is_same_directory
 from icebergds.spec.json.metadata import parse_identity, remember_metadata, serialise_metadata
 from icebergds.spec.metadata import TableMetadata, metadata_directory

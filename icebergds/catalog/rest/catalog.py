@@ -9,7 +9,7 @@ from icebergds.catalog.base import Identifier, nearest_namespace, nearest_table
 from icebergds.catalog.rest import creation, namespaces, transactions, views
 from icebergds.catalog.rest.config import REGISTER, RENAME_TABLE, TRANSACTION
 from icebergds.catalog.rest.failures import RestError, reading_answer, refusals, settle
-from icebergds.catalog.rest.listing import listed
+from icebergds.catalog.rest.namespaces import listed
 from icebergds.catalog.rest.operations import RestTableOperations
 from icebergds.catalog.rest.options import flag, integer
 from icebergds.catalog.rest.scan_planning import check_planning

@@ -23,7 +23,7 @@ from icebergds.catalog.rest.failures import (
 )
 from icebergds.catalog.rest.http import Answer
 from icebergds.catalog.rest.known_parts import without_known_view_parts
-from icebergds.catalog.rest.listing import listed
+from icebergds.catalog.rest.namespaces import listed
 from icebergds.catalog.rest.session import RestSession
 from icebergds.catalog.rest.tables import named, renaming
 from icebergds.catalog.views import ViewState
@@ -37,8 +37,11 @@ from icebergds.errors import (
 from icebergds.spec.json.fields import required
 from icebergds.spec.json.schema import schema_to_json
 from icebergds.spec.values.dates import now_ms
-from icebergds.spec.views.json import view_metadata_from_json, view_version_to_json
-from icebergds.spec.views.json_updates import view_update_to_json
+from icebergds.spec.views.json import (
+    view_metadata_from_json,
+    view_update_to_json,
+    view_version_to_json,
+)
 from icebergds.spec.views.updates import ViewUpdate, apply_view_updates
 
 # By what a commit finds.

@@ -14,7 +14,6 @@ import pyarrow.compute as pc
 
 from icebergds.errors import InvalidDataError, UnsupportedFeatureError
 from icebergds.formats.arrow.arrays import validity
-from icebergds.formats.arrow.decimal_bytes import decimal_words, unscaled_slices
 from icebergds.formats.arrow.murmur3 import hash_longs, hash_slices
 from icebergds.formats.arrow.types import to_arrow
 from icebergds.spec.transforms import (
@@ -209,7 +208,7 @@ def _truncated(source_type: IcebergType, array: pa.Array, width: int) -> pa.Arra
 
 def _truncated_decimals(array: pa.Array, width: int) -> pa.Array:
     """Unscaled values minus their remainder, which is computed 32 bits at a time."""
-    low, high = decimal_words(array)
+    low, high = _decimal_words(array)
     remainder = np.mod(high, width).view(np.uint64)
     for part in (low >> np.uint64(32), low & np.uint64(0xFFFFFFFF)):
         remainder = ((remainder << np.uint64(32)) | part) % np.uint64(width)
@@ -227,3 +226,38 @@ def _truncated_decimals(array: pa.Array, width: int) -> pa.Array:
             f"({error}); widen the column, or partition by another term"
         ) from None
     return truncated
+
+
+_BYTES = 16
+_Int64s = npt.NDArray[np.int64]
+
+
+def _decimal_words(array: pa.Array) -> tuple[npt.NDArray[np.uint64], _Int64s]:
+    """The lower and upper halves of unscaled values."""
+    words = np.frombuffer(array.buffers()[1] or b"", np.uint64).reshape(-1, 2)
+    used = words[array.offset : array.offset + len(array)]
+    return used[:, 0].copy(), used[:, 1].copy().view(np.int64)
+
+
+def unscaled_slices(array: pa.Array) -> tuple[npt.NDArray[np.uint8], _Int64s, _Int64s]:
+    """The fewest big-endian bytes that hold each unscaled value, as slices of a buffer.
+
+    Returns:
+        The buffer, and where each slice ends, and how long it is.
+    """
+    low, high = _decimal_words(array)
+    sign = high >> 63
+    magnitudes = _big_endian(low ^ sign.view(np.uint64), high ^ sign)
+    first = np.argmax(magnitudes != 0, axis=1)
+    top = np.take_along_axis(magnitudes, first[:, None], axis=1)[:, 0]
+    # One more bit is needed for the sign, and one byte for zero.
+    lengths = np.where(top == 0, 1, _BYTES - first + (top >= 0x80))
+    ends = np.arange(1, len(array) + 1, dtype=np.int64) * _BYTES
+    return _big_endian(low, high).reshape(-1), ends, lengths
+
+
+def _big_endian(low: npt.NDArray[np.uint64], high: _Int64s) -> npt.NDArray[np.uint8]:
+    """16 bytes a value, the highest first."""
+    words = np.empty((len(low), 2), ">u8")
+    words[:, 0], words[:, 1] = high.view(np.uint64), low
+    return words.view(np.uint8)

@@ -23,8 +23,9 @@ from icebergds.spec.manifest import (
     FileFormat,
     ManifestEntry,
     ManifestEntryStatus,
+    PartitionKey,
+    partition_of,
 )
-from icebergds.spec.partition_keys import PartitionKey, partition_of
 
 Int32s = npt.NDArray[np.int32]
 Int64s = npt.NDArray[np.int64]

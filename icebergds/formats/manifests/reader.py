@@ -6,9 +6,11 @@ columns, and objects are only created for the remaining entries.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import IntEnum
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -27,7 +29,6 @@ from icebergds.formats.manifests.inheritance import (
     inherited_snapshot_ids,
     numbers,
 )
-from icebergds.formats.manifests.java_fixed import with_fixed_as_bytes
 from icebergds.formats.manifests.layout import ManifestLayout, manifest_layout, without_fields
 from icebergds.formats.manifests.partitions import partition_columns
 from icebergds.formats.manifests.side_by_side import decoding
@@ -104,7 +105,7 @@ def read_manifest_columns(
         try:
             decoded = decode_entries(opened.container, layout, stats_ids, few_entries)
         except CorruptFileError:
-            schema_json = with_fixed_as_bytes(opened.container.schema_json)
+            schema_json = _with_fixed_as_bytes(opened.container.schema_json)
             if schema_json is None:
                 raise
             layout = without_fields(_layout(schema_json, opened.container.what), left_out)
@@ -359,3 +360,32 @@ def _formats(stored: pa.Array, what: str) -> pa.StringArray:
                 f"{what} lists files of format {name!r}; supported are {', '.join(FileFormat)}"
             )
     return pa.array(names, pa.string()).take(encoded.indices)
+
+
+def _with_fixed_as_bytes(schema_json: str) -> str | None:
+    """A manifest's schema with bytes instead of fixed; None if it has no fixed values.
+
+    Java declares partition values as Avro's fixed, but writes and expects a length before them, as
+    Avro's bytes have. Decimals and UUIDs are stored as declared.
+    """
+    names: set[str] = set()
+    changed = _changed(json.loads(schema_json), names)
+    return json.dumps(changed) if names else None
+
+
+def _changed(kind: Any, names: set[str]) -> Any:
+    """The type with bytes instead of fixed; `names` are the fixed types it may refer to."""
+    match kind:
+        case {"type": "fixed", "name": name} if "logicalType" not in kind:
+            names.add(name)
+            return "bytes"
+        case str():
+            return "bytes" if kind in names else kind
+        case list():
+            return [_changed(branch, names) for branch in kind]
+        case {"fields": fields}:
+            changed = [{**field, "type": _changed(field["type"], names)} for field in fields]
+            return {**kind, "fields": changed}
+        case {"items": items}:
+            return {**kind, "items": _changed(items, names)}
+    return kind

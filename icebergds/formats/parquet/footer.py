@@ -13,7 +13,6 @@ import pyarrow.parquet as pq
 from icebergds.formats.data_file.encryption import encrypted
 from icebergds.formats.data_file.file_schema import ENTRIES, storage_type
 from icebergds.formats.parquet import thrift
-from icebergds.formats.parquet.open import open_parquet
 from icebergds.formats.parquet.thrift import Struct
 
 # One storage request reads most footers completely.
@@ -142,3 +141,17 @@ def _structs(fields: Struct, field_id: int) -> list[Struct]:
     with suppress(thrift.ThriftError):
         return thrift.values_of(fields, field_id, thrift.STRUCT)
     return []
+
+
+def open_parquet(
+    handle: pa.NativeFile, metadata: pq.FileMetaData | None = None, buffer_size: int = 0
+) -> pq.ParquetFile:
+    """Opens a file whose columns are read through buffers, or whole if `buffer_size` is 0."""
+    return pq.ParquetFile(
+        handle,
+        metadata=metadata,
+        pre_buffer=False,
+        buffer_size=buffer_size,
+        # Nanoseconds, the default, would wrap outside of the years 1677 to 2262.
+        coerce_int96_timestamp_unit="us",
+    )

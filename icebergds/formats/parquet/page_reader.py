@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from icebergds.formats.data_file.file_schema import ColumnKind, FileColumn
-from icebergds.formats.parquet.open import open_parquet
+from icebergds.formats.parquet.footer import open_parquet
 from icebergds.formats.parquet.page_file import chunk_file
 from icebergds.formats.parquet.page_index import Integers, PageIndexError, Pages
 from icebergds.formats.parquet.page_pruning import PageSelection

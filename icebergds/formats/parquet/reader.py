@@ -31,9 +31,8 @@ from icebergds.formats.data_file.file_schema import (
 from icebergds.formats.data_file.projection import Projection, needed_leaves, plan_projection
 from icebergds.formats.data_file.read_request import PositionedBatch, ReadRequest
 from icebergds.formats.data_file.shredded_variants import shredded_variants
-from icebergds.formats.parquet.footer import read_footer
+from icebergds.formats.parquet.footer import open_parquet, read_footer
 from icebergds.formats.parquet.footer_counts import check_rows, flat_leaves, row_count
-from icebergds.formats.parquet.open import open_parquet
 from icebergds.formats.parquet.page_pruning import PagePruner, PageSelection
 from icebergds.formats.parquet.page_reader import read_pages
 from icebergds.formats.parquet.row_group_metrics import (

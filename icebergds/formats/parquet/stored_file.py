@@ -22,9 +22,8 @@ from icebergds.formats.data_file.file_schema import (
 from icebergds.formats.data_file.stored_file import StoredFile, columns_with_statistics
 from icebergds.formats.parquet.columns import leaves_in
 from icebergds.formats.parquet.file_metrics import footer_statistics, row_group_offsets
-from icebergds.formats.parquet.footer import read_footer
+from icebergds.formats.parquet.footer import open_parquet, read_footer
 from icebergds.formats.parquet.footer_counts import check_footer
-from icebergds.formats.parquet.open import open_parquet
 from icebergds.spec.name_mapping import NameMapping
 from icebergds.spec.schema import Schema
 from icebergds.spec.values.dates import FIRST_GREGORIAN_DAY

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from icebergds.catalog.loaded_table import LoadedTable
-from icebergds.commit.append import Append
 from icebergds.commit.base import CommitBase
+from icebergds.commit.data_files import Append
 from icebergds.commit.new_snapshot import NewSnapshot
 from icebergds.commit.operations import Change, TableState
 from icebergds.commit.options import CommitOptions, IsolationLevel

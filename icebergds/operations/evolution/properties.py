@@ -1,4 +1,4 @@
-"""Commits changes of a table's properties and location."""
+"""Commits changes of a table's properties, location and format version."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ from collections.abc import Mapping, Sequence
 
 from icebergds.catalog.loaded_table import LoadedTable
 from icebergds.commit.operations import Change, TableState
+from icebergds.commit.retry import commit_change
 from icebergds.errors import InvalidOptionError
 from icebergds.operations.evolution.commit import commit_update
-from icebergds.operations.write.property_checks import check_properties
+from icebergds.operations.options.arguments import integer_argument
+from icebergds.operations.write.create import check_properties
 from icebergds.spec.metadata import TableMetadata
 from icebergds.spec.table_properties import FORMAT_VERSION, is_known, nearest_known
 from icebergds.spec.updates.apply_updates import apply_updates
@@ -18,6 +20,7 @@ from icebergds.spec.updates.table_updates import (
     SetLocation,
     SetProperties,
     TableUpdate,
+    UpgradeFormatVersion,
 )
 from icebergds.spec.values.dates import now_ms
 from icebergds.suggestions import did_you_mean
@@ -117,3 +120,33 @@ def _warn_of_names(table: str, given: Sequence[str]) -> None:
         near = "" if is_known(name) else nearest_known(name)
         if near:
             _LOG.warning("table %s: icebergds does not read property %r; %s", table, name, near)
+
+
+_NEWEST = 3
+
+
+def upgrade_table(table: LoadedTable, format_version: int) -> TableState:
+    """Upgrades a table's format version; does nothing if the table already has it.
+
+    Raises:
+        InvalidOptionError: the version does not exist, or is below the table's version.
+    """
+    wanted = integer_argument("format_version", format_version)
+    if wanted is None or not 1 <= wanted <= _NEWEST:
+        raise InvalidOptionError(f"format_version = {wanted}: expected 1, 2 or {_NEWEST}")
+
+    def is_upgraded(state: TableState) -> bool:
+        return state.metadata.format_version >= wanted
+
+    def produce(state: TableState) -> Change:
+        version = state.metadata.format_version
+        if version > wanted:
+            raise InvalidOptionError(
+                f"table {state.name} has format version {version} and cannot be downgraded to "
+                f"{wanted}"
+            )
+        return Change([], [UpgradeFormatVersion(wanted)])
+
+    if table.metadata.format_version == wanted:
+        return table.state
+    return commit_change(table.operations, produce, is_upgraded, table.state)

@@ -9,7 +9,7 @@ from math import isfinite
 from typing import Any
 
 from icebergds.errors import InvalidOptionError
-from icebergds.operations.maintenance.rewrite.strategies import check_strategy
+from icebergds.operations.maintenance.rewrite.options import check_strategy
 from icebergds.operations.options.arguments import flag_argument, positive_argument
 from icebergds.operations.options.moments import moment_or_age
 from icebergds.spec.sort import SortOrder

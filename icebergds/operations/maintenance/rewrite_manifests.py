@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from icebergds.catalog.loaded_table import LoadedTable
-from icebergds.commit.nothing_to_commit import NothingToCommitError
 from icebergds.commit.operations import TableState
+from icebergds.commit.options import NothingToCommitError
 from icebergds.commit.rewrite_manifests import RewriteManifests
 from icebergds.commit.snapshot_commit import commit_snapshot
 from icebergds.display import html_result

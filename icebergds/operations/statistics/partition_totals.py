@@ -12,8 +12,13 @@ import pyarrow.compute as pc
 
 from icebergds.formats.manifests.columns import EntryColumns, Int64s
 from icebergds.operations.metadata_tables.partition_groups import partition_groups
-from icebergds.spec.manifest import FileContent, FileFormat, ManifestEntryStatus
-from icebergds.spec.partition_keys import PartitionKey, partition_key
+from icebergds.spec.manifest import (
+    FileContent,
+    FileFormat,
+    ManifestEntryStatus,
+    PartitionKey,
+    partition_key,
+)
 from icebergds.spec.types import StructType
 
 _SUMS = 8

@@ -10,11 +10,10 @@ import pyarrow as pa
 
 from icebergds.catalog.address import TableAddress
 from icebergds.catalog.loaded_table import LoadedTable, load_for_write
-from icebergds.commit.append import Append, FastAppend
 from icebergds.commit.base import CommitBase
+from icebergds.commit.data_files import Append, FastAppend, Overwrite
 from icebergds.commit.new_snapshot import NewSnapshot
 from icebergds.commit.operations import Change, TableOperations, TableState
-from icebergds.commit.overwrite import Overwrite
 from icebergds.commit.replace_partitions import ReplacePartitions
 from icebergds.commit.retry import commit_change
 from icebergds.commit.snapshot_commit import Action, Committed, commit_snapshot, depends_on_rows
@@ -36,12 +35,11 @@ from icebergds.formats.data_file.write_properties import WriteProperties
 from icebergds.formats.data_writer import check_data_writer
 from icebergds.io.fileio import FileIO
 from icebergds.operations.write.cleanup import WRITE_ID, delete_files
-from icebergds.operations.write.commit_options import commit_options
+from icebergds.operations.write.commit_options import check_target_branch, commit_options
 from icebergds.operations.write.create import NewTable, plan_new_table
 from icebergds.operations.write.isolation import check_marked_rows, overwrite_isolation
 from icebergds.operations.write.options import WriteOptions
 from icebergds.operations.write.table_settings import data_file_format, distribution_mode
-from icebergds.operations.write.target_branch import check_target_branch
 from icebergds.spec.evolution.union_by_name import merge_schema
 from icebergds.spec.manifest import DataFile, FileFormat
 from icebergds.spec.metadata import TableMetadata

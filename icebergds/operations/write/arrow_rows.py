@@ -11,7 +11,7 @@ from icebergds.catalog.loaded_table import LoadedTable
 from icebergds.commit.snapshot_commit import Committed
 from icebergds.errors import InvalidOptionError
 from icebergds.formats.data_file.file_schema import schema_from_arrow
-from icebergds.io.background import start_reading
+from icebergds.io.near import start_reading
 from icebergds.operations.options.rows import ArrowRows
 from icebergds.operations.write.append_overwrite import commit_write, prepare_write
 from icebergds.operations.write.delta_commit import commit_delta

@@ -1,11 +1,16 @@
-"""Derives the options of a commit from those of its write."""
+"""Derives the options of a commit from those of its write, and checks its branch."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
+from icebergds.commit.base import check_branch
+from icebergds.commit.operations import TableState
 from icebergds.commit.options import CommitOptions
+from icebergds.errors import InvalidOptionError
 from icebergds.operations.write.options import WriteOptions
+from icebergds.spec.snapshot import MAIN_BRANCH, RefType
+from icebergds.suggestions import did_you_mean
 
 
 def commit_options(
@@ -23,4 +28,28 @@ def commit_options(
         {**options.snapshot_properties, **(summary or {})},
         table_uuid,
         options.idempotent_write,
+    )
+
+
+def check_target_branch(state: TableState, options: WriteOptions) -> None:
+    """Checks that the branch of the options can be committed to, and that it exists.
+
+    A commit would create it from the head of main, so that a misspelt name hides the rows.
+
+    Raises:
+        InvalidOptionError: the name is a tag's, or the branch does not exist and the options do
+            not ask to create it.
+        UnsupportedFeatureError: the table is encrypted.
+    """
+    branch = options.branch
+    check_branch(state, branch)
+    refs = state.metadata.refs
+    if branch in refs or branch == MAIN_BRANCH or options.create_branch:
+        return
+    known = {MAIN_BRANCH, *(name for name, ref in refs.items() if ref.ref_type is RefType.BRANCH)}
+    near = did_you_mean(branch, known)
+    raise InvalidOptionError(
+        f"table {state.name} has no branch {branch!r}, but {', '.join(sorted(known))}; to create "
+        "it from the head of main, set option 'create-branch' to 'true', or run ALTER TABLE ... "
+        "CREATE BRANCH" + (f"; {near}" if near else "")
     )

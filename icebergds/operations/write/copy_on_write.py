@@ -32,8 +32,8 @@ from icebergds.write.changes.position_delta import (
     FILE_COLUMN,
     POS_COLUMN,
     WRITE_COLUMN,
+    take_targets,
 )
-from icebergds.write.changes.target_rows import take_targets
 from icebergds.write.deletes.data_file_names import DataFileNames
 from icebergds.write.deletes.deleted_rows import REPEATED
 from icebergds.write.task import WritePlan, write_batches

@@ -8,17 +8,22 @@ from dataclasses import dataclass
 from icebergds.catalog.address import TableAddress
 from icebergds.catalog.metadata_writing import next_metadata
 from icebergds.catalog.new_properties import new_table_properties
+from icebergds.commit.new_manifests import manifest_compression
 from icebergds.commit.operations import TableState
 from icebergds.errors import AlreadyExistsError, NoSuchTableError
+from icebergds.formats.data_file.metrics_modes import check_metrics_columns
+from icebergds.formats.data_file.write_properties import WriteProperties
 from icebergds.io.fileio import FileIO
 from icebergds.operations.options.partition_text import parse_partition_by, parse_sort_by
 from icebergds.operations.write.options import Creation
-from icebergds.operations.write.property_checks import check_properties
+from icebergds.spec.json.name_mapping import table_name_mapping
+from icebergds.spec.metadata import TableMetadata
 from icebergds.spec.schema import Schema
-from icebergds.spec.table_properties import FORMAT_VERSION
+from icebergds.spec.table_properties import FORMAT_VERSION, PROPERTIES
 from icebergds.spec.updates.new_table import new_table_updates
 from icebergds.spec.updates.requirements import TableRequirement
 from icebergds.spec.updates.table_updates import TableUpdate
+from icebergds.write.locations import IMPLEMENTATIONS, LocationProvider
 
 # As in write.metadata.metrics.column.<name>.
 _OF_COLUMN = ".column."
@@ -114,3 +119,25 @@ def naming_columns(properties: Mapping[str, str], schema: Schema) -> dict[str, s
             name = f"{kind}{separator}{found[0]}"
         named[name] = value
     return named
+
+
+def check_properties(table: TableMetadata) -> None:
+    """Parses all properties of a new table that this package reads, with what reads them later.
+
+    Other properties are not checked: they may be those of other engines.
+
+    Raises:
+        InvalidOptionError: a property has an invalid value, or names a column that does not exist.
+        InvalidMetadataError: the name mapping is malformed.
+    """
+    properties = table.properties
+    for known in PROPERTIES:
+        known.check(properties)
+    # What depends on other properties or on columns.
+    WriteProperties.of(properties, table.schema(), table.sort_order())
+    check_metrics_columns(properties, table.schema())
+    manifest_compression(properties)
+    table_name_mapping(table)
+    # A custom location provider of another engine has properties of its own.
+    if not any(name in properties for name in IMPLEMENTATIONS):
+        LocationProvider.of(table.location, properties)

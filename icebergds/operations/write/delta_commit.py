@@ -9,12 +9,11 @@ from typing import TypeAlias
 
 from icebergds.catalog.address import TableAddress
 from icebergds.catalog.loaded_table import LoadedTable, load_for_write
+from icebergds.commit.data_files import RewriteRows
 from icebergds.commit.operations import Change, TableState
 from icebergds.commit.options import IsolationLevel
-from icebergds.commit.retry import commit_change
-from icebergds.commit.rewrite_rows import RewriteRows
+from icebergds.commit.retry import commit_change, require_same_table
 from icebergds.commit.row_delta import RowDelta
-from icebergds.commit.same_table import require_same_table
 from icebergds.commit.snapshot_commit import Action, Committed, commit_snapshot
 from icebergds.commit.staging import clean_up_if_abandoned
 from icebergds.commit.validation import Isolation
@@ -29,8 +28,7 @@ from icebergds.spec.manifest import FileContent
 from icebergds.spec.partition import PartitionSpec
 from icebergds.spec.updates.requirements import AssertLastAssignedPartitionId
 from icebergds.spec.updates.table_updates import AddPartitionSpec
-from icebergds.write.changes.deltas import DeltaFiles, merge_deltas
-from icebergds.write.changes.key_hashes import refuse_shared_keys
+from icebergds.write.changes.deltas import DeltaFiles, merge_deltas, refuse_shared_keys
 
 _LOG = logging.getLogger(__name__)
 

@@ -17,9 +17,8 @@ from icebergds.commit.idempotent_writes import (
 from icebergds.commit.merge_manifests import can_merge
 from icebergds.commit.operations import Change, TableState
 from icebergds.commit.options import CommitOptions
-from icebergds.commit.retry import commit_change
+from icebergds.commit.retry import commit_change, require_same_table
 from icebergds.commit.rewrite_manifests import MergeManifests
-from icebergds.commit.same_table import require_same_table
 from icebergds.commit.snapshot_commit import Committed, commit_snapshot
 from icebergds.errors import CommitConflictError, ValidationError
 from icebergds.operations.write.append_overwrite import PreparedWrite, commit_write

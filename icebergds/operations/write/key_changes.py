@@ -2,30 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from functools import partial
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from icebergds.catalog.loaded_table import LoadedTable
 from icebergds.commit.operations import TableState
 from icebergds.commit.options import IsolationLevel
-from icebergds.errors import InvalidFilterError, InvalidOptionError
+from icebergds.errors import InvalidDataError, InvalidFilterError, InvalidOptionError
 from icebergds.expr.names import quote_name, resolve
 from icebergds.formats.arrow.types import schema_to_arrow
 from icebergds.formats.manifests.manifest_list import read_snapshot_manifests
 from icebergds.operations.write.append_overwrite import plan_rows, with_merged_schema
+from icebergds.operations.write.cleanup import delete_files
+from icebergds.operations.write.commit_options import check_target_branch
 from icebergds.operations.write.delta_commit import DeltaTask, PreparedDelta
-from icebergds.operations.write.key_tasks import write_distinct, write_ordered
 from icebergds.operations.write.options import WriteOptions
 from icebergds.operations.write.row_change_options import RowChangeOptions, WriteOperation
 from icebergds.operations.write.table_settings import delete_file_format, require_delete_files
-from icebergds.operations.write.target_branch import check_target_branch
 from icebergds.scan.projection import parse_column_list
 from icebergds.spec.manifest import ManifestContent
 from icebergds.spec.partition import PartitionSpec
 from icebergds.spec.schema import Schema
 from icebergds.spec.table_properties import DELETE_TARGET_FILE_SIZE_BYTES
-from icebergds.write.changes.keyed_delta import plan_keyed_delta, write_keyed_delta
+from icebergds.write.changes.deltas import DeltaFiles
+from icebergds.write.changes.keyed_delta import KeyedDeltaPlan, plan_keyed_delta, write_keyed_delta
 from icebergds.write.rows.matching import plan_matching
 
 
@@ -103,9 +106,9 @@ def prepare_key_change(
     )
     task: DeltaTask = partial(write_keyed_delta, plan)
     if change.operation is WriteOperation.UPSERT and ordered is None:
-        task = partial(write_distinct, plan, named)
+        task = partial(_write_distinct, plan, named)
     elif ordered is not None:
-        task = partial(write_ordered, plan, ordered, extra, change.is_ordered)
+        task = partial(_write_ordered, plan, ordered, extra, change.is_ordered)
     return prepared, task, table
 
 
@@ -185,3 +188,67 @@ def _is_only_spec(options: WriteOptions, state: TableState, spec: PartitionSpec)
         if manifest.content is ManifestContent.DATA
         and (manifest.added_files_count != 0 or manifest.existing_files_count != 0)
     )
+
+
+def _write_distinct(
+    plan: KeyedDeltaPlan,
+    keys: str,
+    batches: Iterable[pa.RecordBatch],
+    *,
+    partition_id: int,
+    attempt_id: int,
+) -> DeltaFiles:
+    """Upserts rows whose keys must be distinct, because no order says which of two rows wins."""
+    rows = 0
+
+    def counted() -> Iterator[pa.RecordBatch]:
+        nonlocal rows
+        for batch in batches:
+            rows += batch.num_rows
+            yield batch
+
+    delta = write_keyed_delta(plan, counted(), partition_id=partition_id, attempt_id=attempt_id)
+    distinct = delta.counts["upserted"]
+    if distinct < rows:
+        delete_files(plan.write.io, delta.all_files)
+        raise InvalidDataError(
+            f"table {plan.write.matching.table}: {rows} rows to upsert have only {distinct} "
+            f"different keys ({keys}); drop the duplicates, or set "
+            "option('upsert-order-by', '<column>') or order_by= to a column whose greatest value "
+            "wins"
+        )
+    return delta
+
+
+def _write_ordered(
+    plan: KeyedDeltaPlan,
+    order_by: str,
+    extra: str | None,
+    is_ordered: bool,
+    batches: Iterable[pa.RecordBatch],
+    *,
+    partition_id: int,
+    attempt_id: int,
+) -> DeltaFiles:
+    """Applies changes in the order of a column, which is not written if it is `extra`."""
+    ordered = batches if is_ordered else _sorted(batches, order_by)
+    rows = ordered if extra is None else (batch.drop_columns([extra]) for batch in ordered)
+    return write_keyed_delta(plan, rows, partition_id=partition_id, attempt_id=attempt_id)
+
+
+def _sorted(batches: Iterable[pa.RecordBatch], order_by: str) -> list[pa.RecordBatch]:
+    """Sorts the rows of a task by a column as Spark does: nulls first, NaN last, stable."""
+    given = list(batches)
+    if not given:
+        return []
+    table = pa.Table.from_batches(given)
+    values = table[order_by]
+    is_nan = pc.is_nan(values) if pa.types.is_floating(values.type) else pc.is_null(values)
+    ranks = {
+        "valid": pc.is_valid(values),
+        "nan": pc.and_not(is_nan, pc.is_null(values)).fill_null(False),
+        "value": values,
+    }
+    order = pc.sort_indices(pa.table(ranks), sort_keys=[(name, "ascending") for name in ranks])
+    ordered: list[pa.RecordBatch] = table.take(order).to_batches()
+    return ordered

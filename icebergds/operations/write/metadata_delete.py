@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from icebergds.catalog.loaded_table import LoadedTable
-from icebergds.commit.delete import Delete, can_delete_by_metadata
+from icebergds.commit.data_files import Delete, can_delete_by_metadata
 from icebergds.commit.snapshot_commit import Committed, commit_snapshot
 from icebergds.errors import AlreadyCommittedError
 from icebergds.expr.bind import bind
 from icebergds.expr.nodes import Expr
-from icebergds.operations.write.commit_options import commit_options
+from icebergds.operations.write.commit_options import check_target_branch, commit_options
 from icebergds.operations.write.options import WriteOptions
 from icebergds.operations.write.row_counts import RowCounts
-from icebergds.operations.write.target_branch import check_target_branch
 from icebergds.scan.plan.files import PlannedFile, plan_files
 from icebergds.spec.snapshot import Snapshot
 

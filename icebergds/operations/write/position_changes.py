@@ -18,11 +18,11 @@ from icebergds.commit.options import IsolationLevel
 from icebergds.expr.nodes import TRUE, Expr
 from icebergds.formats.arrow.types import schema_to_arrow
 from icebergds.operations.write.append_overwrite import plan_rows
+from icebergds.operations.write.commit_options import check_target_branch
 from icebergds.operations.write.copy_on_write import RewritePlan, rewrite_targets, write_rewritten
 from icebergds.operations.write.delta_commit import DeltaTask, PreparedDelta
 from icebergds.operations.write.options import WriteOptions
 from icebergds.operations.write.table_settings import delete_file_format, require_delete_files
-from icebergds.operations.write.target_branch import check_target_branch
 from icebergds.scan.plan.files import PlannedFile
 from icebergds.scan.plan.splits import SplitOptions
 from icebergds.scan.plan.task_groups import pack_files
@@ -37,10 +37,10 @@ from icebergds.spec.table_properties import DELETE_GRANULARITY, DELETE_TARGET_FI
 from icebergds.write.changes.position_delta import (
     DeleteTarget,
     PositionDeltaPlan,
+    pack_target,
     without_control_columns,
     write_position_delta,
 )
-from icebergds.write.changes.target_rows import pack_target
 from icebergds.write.rows.matching import plan_matching
 
 _LINEAGE = (ROW_ID, LAST_UPDATED_SEQUENCE_NUMBER)

@@ -16,9 +16,8 @@ from icebergds.errors import (
     ValidationError,
 )
 from icebergds.operations.options.partition_text import parse_partition_by, parse_sort_by
-from icebergds.operations.write.create import naming_columns
+from icebergds.operations.write.create import check_properties, naming_columns
 from icebergds.operations.write.options import Creation
-from icebergds.operations.write.property_checks import check_properties
 from icebergds.spec.evolution.replacement import replacing_schema
 from icebergds.spec.metadata import TableMetadata
 from icebergds.spec.partition import NO_FIELD_ID

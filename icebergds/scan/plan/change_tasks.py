@@ -13,9 +13,9 @@ from icebergds.scan.plan.files import PlannedFile
 from icebergds.scan.plan.splits import SplitOptions
 from icebergds.scan.plan.task_groups import pack_files, pack_groups
 from icebergds.scan.tasks import CarryoverGroup, ChangelogTaskGroup, ChangeType, TaskGroup
+from icebergds.spec.manifest import PartitionKey, partition_of
 from icebergds.spec.metadata import TableMetadata
 from icebergds.spec.partition import PartitionSpec
-from icebergds.spec.partition_keys import PartitionKey, partition_of
 from icebergds.spec.schema import Schema
 
 

@@ -17,9 +17,8 @@ import numpy as np
 from icebergds.errors import InvalidMetadataError
 from icebergds.formats.deletes.position_deletes import only_data_path
 from icebergds.scan.plan.delete_ranges import KeyRanges, Mask, PathRanges, is_ordered
-from icebergds.spec.manifest import DataFile, FileContent, ManifestEntry
+from icebergds.spec.manifest import DataFile, FileContent, ManifestEntry, PartitionKey, partition_of
 from icebergds.spec.partition import PartitionSpec
-from icebergds.spec.partition_keys import PartitionKey, partition_of
 from icebergds.spec.schema import Schema
 from icebergds.spec.types import IcebergType
 

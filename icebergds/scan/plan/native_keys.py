@@ -13,10 +13,9 @@ from typing import TypeAlias
 
 from icebergds.scan.plan.files import PlannedFile
 from icebergds.scan.plan.native_columns import is_native_column
-from icebergds.scan.plan.plain_paths import is_plain_path
+from icebergds.scan.plan.native_forms import is_plain_path
 from icebergds.scan.read_plan import ReadPlan
-from icebergds.spec.manifest import DataFile, FileFormat, ManifestEntry
-from icebergds.spec.partition_keys import PartitionKey, partition_of
+from icebergds.spec.manifest import DataFile, FileFormat, ManifestEntry, PartitionKey, partition_of
 from icebergds.spec.schema import Schema
 from icebergds.spec.types import BINARY, DOUBLE, FLOAT, STRING, NestedField
 

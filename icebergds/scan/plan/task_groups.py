@@ -23,9 +23,8 @@ from icebergds.scan.tasks import (
     TaskChange,
     delete_file_ref,
 )
-from icebergds.spec.manifest import DataFile, ManifestEntry
+from icebergds.spec.manifest import DataFile, ManifestEntry, PartitionKey, partition_of
 from icebergds.spec.metadata import TableMetadata
-from icebergds.spec.partition_keys import PartitionKey, partition_of
 from icebergds.spec.schema import Schema
 from icebergds.spec.snapshot import Snapshot
 from icebergds.spec.types import TIMESTAMP, TIMESTAMPTZ

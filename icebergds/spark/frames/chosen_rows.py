@@ -9,9 +9,13 @@ from pyspark.sql import DataFrame, SparkSession
 from icebergds.commit.operations import TableState
 from icebergds.expr.nodes import TRUE, Expr
 from icebergds.expr.sql_text import sql_text
-from icebergds.operations.read.options import ReadOptions, parse_read_options, refuse_stream_options
+from icebergds.operations.read.options import (
+    ReadOptions,
+    parse_read_options,
+    refuse_address_options,
+    refuse_stream_options,
+)
 from icebergds.operations.read.planned_scan import PlannedScan, plan_scan
-from icebergds.operations.read.scan_options import refuse_address_options
 from icebergds.operations.read.scan_summary import ScanSummary, summarize
 from icebergds.operations.read.snapshot_read import resolve_read
 from icebergds.scan.projection import project_columns

@@ -12,16 +12,23 @@ from collections.abc import Callable, Mapping
 from functools import wraps
 from typing import TYPE_CHECKING, Any
 
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
+
 from icebergds.catalog.metadata_files import is_metadata_file
 from icebergds.errors import IcebergError, InvalidOptionError
+from icebergds.operations.metadata_tables.load import open_metadata_table
+from icebergds.operations.metadata_tables.plan import plan_metadata_table
 from icebergds.operations.read.options import METADATA_TABLE
-from icebergds.spark.frames.metadata_load import load_metadata_table
+from icebergds.spark.errors import prepare_thread
 from icebergds.spark.frames.pruning import pruning_frame
-from icebergds.spark.frames.table_load import open_load
+from icebergds.spark.frames.table_load import MetadataLoad, open_load
 from icebergds.spark.jvm import Private, with_private
+from icebergds.spark.metadata_tables import LOCAL, metadata_table_frame
 from icebergds.spark.planned_load import PLANNED_SCAN
 from icebergds.spark.registered import need_source
 from icebergds.spark.session import acting_in, in_zone_of, is_connect
+from icebergds.spark.types import spark_schema
 from icebergds.spark.verbs import (
     READER,
     is_ours,
@@ -121,7 +128,7 @@ def _loaded(
             named = with_name({**options, **named}, named["path"])
         # Spark is asked for its time zone once.
         named = in_zone_of(spark, {**options, **named})
-        metadata_table = load_metadata_table(spark, named, schema)
+        metadata_table = _load_metadata_table(spark, named, schema)
         if metadata_table is not None:
             return metadata_table
         load = open_load(spark, named, schema)
@@ -191,3 +198,31 @@ def _ddl(text: str) -> StructType:
     if not isinstance(schema, StructType):
         raise InvalidOptionError(f"schema {text!r} of the load is not one of columns")
     return schema
+
+
+def _load_metadata_table(
+    spark: SparkSession, options: Mapping[str, str], schema: StructType | None
+) -> DataFrame | None:
+    """The metadata table that the options of a load name; None if they name a table.
+
+    Args:
+        schema: the columns that the user asks for; None for those of the options.
+
+    Errors are those of `open_metadata_table` and `metadata_table_frame`.
+    """
+    load = open_metadata_table(in_zone_of(spark, options))
+    if load is None:
+        return None
+
+    def by_source() -> DataFrame:
+        return metadata_table_frame(spark, load.state, load.kind, load.given, schema)
+
+    if schema is not None or load.kind in LOCAL or is_connect(spark):
+        return by_source()
+    from icebergds.spark.frames.classic_frame import classic_frame
+
+    plan = plan_metadata_table(load.kind, load.state, load.options)
+    prepare_thread(spark)
+    return classic_frame(
+        spark, MetadataLoad(plan, load.options, spark_schema(plan.columns)), by_source
+    )

@@ -16,6 +16,7 @@ from icebergds.errors import InvalidOptionError, UnsupportedFeatureError
 from icebergds.expr.names import quote_name
 from icebergds.expr.nodes import TRUE, Expr
 from icebergds.operations.conditions import named_by, plannable_condition, plannable_part
+from icebergds.operations.write.commit_options import check_target_branch
 from icebergds.operations.write.isolation import isolation_of
 from icebergds.operations.write.jobs import PlannedJob
 from icebergds.operations.write.options import WriteOptions
@@ -25,7 +26,6 @@ from icebergds.operations.write.position_changes import (
     plan_position_change,
 )
 from icebergds.operations.write.table_settings import require_delete_files
-from icebergds.operations.write.target_branch import check_target_branch
 from icebergds.spark.dataframe_schema import incoming_arrow_schema
 from icebergds.spark.distribution import KeyedRows, partition_keys
 from icebergds.spark.row_level.column_conditions import as_text, column_filter
@@ -36,7 +36,7 @@ from icebergds.spec.schema import Schema
 from icebergds.spec.snapshot import Snapshot
 from icebergds.spec.table_properties import ROW_CHANGE_MODE
 from icebergds.spec.types import VARIANT, is_scalar
-from icebergds.write.changes.target_rows import TARGET_COLUMN
+from icebergds.write.changes.position_delta import TARGET_COLUMN
 
 FILE, POS, WRITE = "_file", "_pos", "_write"
 ROW_ID, LAST_UPDATED = "_row_id", "_last_updated_sequence_number"

@@ -10,6 +10,7 @@ from pyspark.errors import AnalysisException
 
 from icebergds.catalog.naming import known_catalogs, table_name_parts
 from icebergds.errors import AlreadyExistsError, InvalidOptionError, NoSuchTableError
+from icebergds.expr.names import in_backticks, split_name
 from icebergds.operations.write.options import WriteOptions, parse_write_options
 from icebergds.spark.session import acting_in
 from icebergds.spark.verbs import (
@@ -21,7 +22,6 @@ from icebergds.spark.verbs import (
     names_our_table,
     unknown_catalog,
 )
-from icebergds.spark.writers.column_terms import is_true, partition_term
 from icebergds.spark.writers.request import terms
 from icebergds.spark.writers.table_writes import (
     create_from,
@@ -144,7 +144,7 @@ class TableWriter:
         """
         columns = self._df.columns
         self._partitioning = tuple(
-            terms([each], columns)[0] if isinstance(each, str) else partition_term(each)
+            terms([each], columns)[0] if isinstance(each, str) else _partition_term(each)
             for each in (col, *cols)
         )
         return self
@@ -216,7 +216,7 @@ class TableWriter:
         if isinstance(condition, str):
             given = parse_write_options({**self._given(), "overwrite-filter": condition})
             write_into(self._df, table, given, overwrite=True)
-        elif is_true(condition):
+        elif _is_true(condition):
             write_into(self._df, table, options, overwrite=True)
         else:
             write_into(self._df, table, options, overwrite=True, condition=condition)
@@ -266,3 +266,64 @@ class TableWriter:
 
 def _text(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _partition_term(column: Any) -> str:
+    """A term of a partition spec for a column or a transform of one, such as `years(f.col("ts"))`.
+
+    Raises:
+        InvalidOptionError: it is something else.
+    """
+    if hasattr(column, "_jc"):
+        return _classic_term(column._jc.node(), column)
+    if not hasattr(column, "_expr"):
+        raise _refused(column)
+    return _connect_term(column._expr, column)
+
+
+def _is_true(column: Any) -> bool:
+    """Whether a column is the constant true."""
+    if hasattr(column, "_jc"):
+        node = column._jc.node()
+        return _kind(node) == "Literal" and node.value() is True
+    expression = column._expr
+    return type(expression).__name__ == "LiteralExpression" and expression._value is True
+
+
+def _classic_term(node: Any, column: Any) -> str:
+    match _kind(node):
+        case "UnresolvedAttribute":
+            parts = node.nameParts()
+            return in_backticks([parts.apply(at) for at in range(parts.size())])
+        case "Literal" if isinstance(node.value(), int):
+            return str(node.value())
+        case "UnresolvedFunction":
+            given = node.arguments()
+            arguments = [_classic_term(given.apply(at), column) for at in range(given.size())]
+            return f"{node.functionName()}({', '.join(arguments)})"
+        case _:
+            raise _refused(column)
+
+
+def _connect_term(expression: Any, column: Any) -> str:
+    match type(expression).__name__:
+        case "ColumnReference":
+            return in_backticks(split_name(expression._unparsed_identifier))
+        case "LiteralExpression" if isinstance(expression._value, int):
+            return str(expression._value)
+        case "UnresolvedFunction":
+            arguments = [_connect_term(argument, column) for argument in expression._args]
+            return f"{expression._name}({', '.join(arguments)})"
+        case _:
+            raise _refused(column)
+
+
+def _kind(node: Any) -> str:
+    return str(node.getClass().getSimpleName())
+
+
+def _refused(column: Any) -> InvalidOptionError:
+    return InvalidOptionError(
+        f"partitionedBy({column}): expected columns and transforms of columns, such as "
+        "partitioning.days('ts') and partitioning.bucket(16, 'id')"
+    )

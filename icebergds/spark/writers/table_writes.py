@@ -27,7 +27,7 @@ from icebergds.operations.write.isolation import (
 from icebergds.operations.write.options import Creation, WriteOptions
 from icebergds.operations.write.replace import plan_replacement
 from icebergds.spark.dataframe_schema import iceberg_schema, optional_columns
-from icebergds.spark.dataframe_writes import overwrite_rows, write_frame
+from icebergds.spark.dataframe_writes import append_or_overwrite, overwrite_by_condition
 from icebergds.spark.job_descriptions import describing
 from icebergds.spark.read_mark import read_marks
 from icebergds.spark.row_level.upsert import change_by_key
@@ -71,9 +71,9 @@ def write_into(
                 )
             change_by_key(table, df, options)
         elif condition is not None:
-            overwrite_rows(df, table, condition, options)
+            overwrite_by_condition(df, table, condition, options)
         else:
-            write_frame(df, table, options, overwrite=overwrite)
+            append_or_overwrite(df, table, options, overwrite=overwrite)
 
 
 def create_from(df: DataFrame, options: WriteOptions) -> None:

@@ -20,14 +20,13 @@ from icebergds.spec.json.fields import (
     unknown_members,
     without_nulls,
 )
-from icebergds.spec.json.kept_texts import KeptTexts, json_text
 from icebergds.spec.json.partition import (
     partition_fields_from_json,
     partition_fields_to_json,
     partition_spec_from_json,
     partition_spec_to_json,
 )
-from icebergds.spec.json.recent_documents import RecentDocuments
+from icebergds.spec.json.recent_documents import KeptTexts, RecentDocuments, json_text
 from icebergds.spec.json.schema import schema_from_json, schema_to_json
 from icebergds.spec.json.snapshot import (
     metadata_log_entry_from_json,

@@ -22,7 +22,7 @@ from icebergds.spec.types import (
 from icebergds.spec.values import dates
 from icebergds.spec.values.binary import format_uuid
 from icebergds.spec.values.decimals import from_unscaled, unscaled
-from icebergds.spec.values.float_text import shortest_float32
+from icebergds.spec.values.human_text import shortest_float32
 
 T = TypeVar("T")
 

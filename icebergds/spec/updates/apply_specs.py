@@ -16,7 +16,7 @@ from icebergds.spec.partition import (
 from icebergds.spec.schema import Schema
 from icebergds.spec.transforms import IdentityTransform, UnknownTransform, VoidTransform
 from icebergds.spec.types import VARIANT
-from icebergds.spec.updates.transform_rules import check_source_columns
+from icebergds.spec.updates.schema_rules import check_source_columns
 
 
 def add_partition_spec(metadata: TableMetadata, spec: PartitionSpec) -> tuple[TableMetadata, int]:

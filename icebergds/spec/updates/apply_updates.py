@@ -30,18 +30,20 @@ from icebergds.spec.updates.apply_attributes import (
     set_statistics,
     upgrade_format_version,
 )
-from icebergds.spec.updates.apply_schemas import add_schema, remove_schemas, set_current_schema
+from icebergds.spec.updates.apply_schemas import (
+    add_schema,
+    add_sort_order,
+    check_sort_order,
+    remove_schemas,
+    set_current_schema,
+    set_default_sort_order,
+)
 from icebergds.spec.updates.apply_snapshots import (
     add_snapshot,
     clean_snapshot_log,
     remove_snapshot_ref,
     remove_snapshots,
     set_snapshot_ref,
-)
-from icebergds.spec.updates.apply_sort_orders import (
-    add_sort_order,
-    check_sort_order,
-    set_default_sort_order,
 )
 from icebergds.spec.updates.apply_specs import (
     add_partition_spec,

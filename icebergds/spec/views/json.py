@@ -18,6 +18,7 @@ from icebergds.spec.json.fields import (
     without_nulls,
 )
 from icebergds.spec.json.schema import schema_from_json, schema_to_json
+from icebergds.spec.json.updates import update_to_json
 from icebergds.spec.views.metadata import (
     VIEW_FORMAT_VERSION,
     SQLViewRepresentation,
@@ -27,6 +28,7 @@ from icebergds.spec.views.metadata import (
     ViewRepresentation,
     ViewVersion,
 )
+from icebergds.spec.views.updates import AddViewVersion, SetCurrentViewVersion, ViewUpdate
 
 
 def parse_view_metadata(data: bytes, source: str, max_bytes: int | None = None) -> ViewMetadata:
@@ -210,3 +212,14 @@ def _check_references(metadata: ViewMetadata) -> None:
             f"the current version has schema {schema_id}, which is not listed; there are "
             f"{sorted(metadata.schemas_by_id)[:10] or 'none'}"
         )
+
+
+def view_update_to_json(update: ViewUpdate) -> dict[str, Any]:
+    """The JSON object of a view update."""
+    match update:
+        case AddViewVersion(view_version=version):
+            return {"action": "add-view-version", "view-version": view_version_to_json(version)}
+        case SetCurrentViewVersion(view_version_id=version_id):
+            return {"action": "set-current-view-version", "view-version-id": version_id}
+        case _:
+            return update_to_json(update)

@@ -9,14 +9,16 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from icebergds.api.catalog import Catalog, load_catalog
+from icebergds.api.table import Table
 from icebergds.catalog.config import catalogs_of_active_session, configured_catalogs
 from icebergds.catalog.naming import how_to_configure
-from icebergds.errors import InvalidStatementError
+from icebergds.errors import InvalidOptionError, InvalidStatementError
 from icebergds.expr.names import quote_name
 from icebergds.spark.patches import own
+from icebergds.spark.registered import session_of
 from icebergds.spark.registration import read_catalogs_again
-from icebergds.spark.session import acting_in
-from icebergds.statements.names.current import CurrentNamespace, current_namespace
+from icebergds.spark.session import acting_in, session_setting
+from icebergds.spec.table_properties import WAP_ENABLED
 from icebergds.suggestions import did_you_mean
 
 # Of Spark's own tables and views.
@@ -170,3 +172,75 @@ class NameScope:
 
     def _is_free(self, name: str) -> bool:
         return self.spark.conf.get(f"spark.sql.catalog.{name}", None) is None
+
+
+AUDITED_BRANCH = "spark.wap.branch"
+"""The session's setting of the branch that is written, and read once it exists."""
+
+_BRANCH = "wap.branch"
+
+
+def audit_options(spark: SparkSession, table: Table) -> dict[str, str]:
+    """The session's branch or id for writes of a table; empty without `write.wap.enabled`.
+
+    Raises:
+        InvalidOptionError: the session has both.
+    """
+    if not WAP_ENABLED.of(table.properties):
+        return {}
+    setting = session_setting(spark)
+    found = {
+        name: value
+        for name in ("wap.id", _BRANCH)
+        if (value := setting(f"spark.{name}")) is not None
+    }
+    if len(found) > 1:
+        raise InvalidOptionError(
+            f"table {table.name}: the session has both spark.wap.id = {found['wap.id']!r} and "
+            f"spark.wap.branch = {found[_BRANCH]!r}; unset one"
+        )
+    return found
+
+
+def audited_branch(spark: SparkSession, table: Table) -> str | None:
+    """The session's branch, which queries of a table read if it exists; None if there is none.
+
+    Errors are those of `audit_options`.
+    """
+    branch = audit_options(spark, table).get(_BRANCH)
+    return branch if branch in table.refs() else None
+
+
+_DEFAULT_CATALOG = "spark.icebergpy.default-catalog"
+"""The setting that names the catalog of names without one, until a statement chooses another."""
+
+_CHOSEN = "current namespace"
+
+
+@dataclass(frozen=True, slots=True)
+class CurrentNamespace:
+    """Where names without a catalog are looked for.
+
+    Attributes:
+        catalog: one of ours; None while Spark's own catalogs count.
+        namespace: in the catalog. In the queries of views it begins with the catalog if that is one
+            of Spark's.
+    """
+
+    catalog: str | None = None
+    namespace: tuple[str, ...] = ()
+
+
+def current_namespace(spark: SparkSession) -> CurrentNamespace:
+    """What the session's statements have chosen, or else its default catalog."""
+    chosen = session_of(spark).kept.get(_CHOSEN)
+    if chosen is None:
+        chosen = CurrentNamespace(spark.conf.get(_DEFAULT_CATALOG, None))
+        set_current_namespace(spark, chosen)
+    found: CurrentNamespace = chosen
+    return found
+
+
+def set_current_namespace(spark: SparkSession, chosen: CurrentNamespace) -> None:
+    """Chooses for the statements that follow in the session."""
+    session_of(spark).kept[_CHOSEN] = chosen

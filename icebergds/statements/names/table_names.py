@@ -1,13 +1,14 @@
-"""Reads names in statements, also those that `IDENTIFIER(...)` gives."""
+"""Reads names in statements, also of `IDENTIFIER(...)`, and writes them as Spark does."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
 
 from pyspark.errors import PySparkException
 
 from icebergds.errors import InvalidFilterError, InvalidStatementError
-from icebergds.expr.names import split_name
+from icebergds.expr.names import in_backticks, split_name
 from icebergds.statements.names.scope import NameScope
 from icebergds.statements.spark_sql import Arguments, spark_sql
 from icebergds.statements.text.cursor import Cursor
@@ -54,3 +55,11 @@ def _split(name: str) -> tuple[str, ...]:
         return split_name(name)
     except InvalidFilterError:
         raise InvalidStatementError(f"{name!r} is not the name of a table") from None
+
+
+_PLAIN = re.compile(r"[A-Za-z_]\w*", re.ASCII)
+
+
+def shown_name(parts: Iterable[str]) -> str:
+    """Joins parts to a name; those that SQL would not read as one are in backticks."""
+    return ".".join(part if _PLAIN.fullmatch(part) else in_backticks([part]) for part in parts)

@@ -18,6 +18,7 @@ from icebergds.statements.queries.transform_sql import DAYS, HOURS, MONTHS, TRUN
 from icebergds.statements.spark_sql import Replacement
 from icebergds.statements.text.cursor import Cursor, Span
 from icebergds.suggestions import did_you_mean
+from icebergds.version import __version__
 
 SYSTEM = "system"
 """The namespace of the functions in each catalog."""
@@ -208,9 +209,7 @@ def _bucket(call: FunctionCall) -> Iterator[Replacement]:
 
 
 def _version(call: FunctionCall) -> Iterator[Replacement]:
-    import icebergds
-
-    yield Replacement(Span(call.name.start, call.end), f"'{icebergds.__version__}'")
+    yield Replacement(Span(call.name.start, call.end), f"'{__version__}'")
 
 
 _FUNCTIONS: Mapping[str, _Function] = {

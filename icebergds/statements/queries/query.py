@@ -15,19 +15,21 @@ from icebergds.expr.nodes import TRUE, Expr
 from icebergds.expr.sql_tokens import Token
 from icebergds.spark.errors import unlogged
 from icebergds.spark.session import session_setting, session_zone
-from icebergds.statements.names.current import current_namespace
-from icebergds.statements.names.quoting import shown_name
-from icebergds.statements.names.scope import CatalogName, NameScope
-from icebergds.statements.names.table_names import name_in_query
+from icebergds.statements.names.scope import CatalogName, NameScope, current_namespace
+from icebergds.statements.names.table_names import name_in_query, shown_name
 from icebergds.statements.queries.functions import calls_namesakes, replace_functions
 from icebergds.statements.queries.naming import aliases_of, qualifiers
 from icebergds.statements.queries.needed import Needed, ViewNeeded
 from icebergds.statements.queries.pruning import prune
 from icebergds.statements.queries.references import Reference, find_references
 from icebergds.statements.queries.relations import Relation, open_relations, table_frame
-from icebergds.statements.queries.temporary_views import TemporaryView, temporary_view
+from icebergds.statements.queries.temporary_views import (
+    TemporaryView,
+    definition_of,
+    spark_qualifiers,
+    temporary_view,
+)
 from icebergds.statements.queries.view_columns import as_created, as_declared, with_columns
-from icebergds.statements.queries.views import definition_of, spark_qualifiers
 from icebergds.statements.spark_sql import Arguments, Replacement, spliced_sql
 from icebergds.statements.text.cursor import Cursor, Span
 from icebergds.statements.text.parameters import literal

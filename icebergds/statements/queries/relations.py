@@ -31,8 +31,7 @@ from icebergds.spark.frames.chosen_rows import (
 from icebergds.spark.metadata_tables import metadata_table_frame
 from icebergds.spark.types import spark_schema
 from icebergds.spec.schema import Schema
-from icebergds.statements.names.audits import audited_branch
-from icebergds.statements.names.scope import CatalogName, NameScope
+from icebergds.statements.names.scope import CatalogName, NameScope, audited_branch
 from icebergds.statements.names.tables import NamedTable, find_table
 from icebergds.statements.queries.cached import cached_rows
 from icebergds.statements.queries.needed import Needed

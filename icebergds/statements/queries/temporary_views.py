@@ -5,6 +5,7 @@ Spark itself has a view of the rows at the time of its creation.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import TypeAlias, cast
 
@@ -12,15 +13,18 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructField, StructType
 
-from icebergds.errors import InvalidDataError
+from icebergds.api.view import View
+from icebergds.errors import InvalidDataError, InvalidStatementError
 from icebergds.expr.names import in_backticks
+from icebergds.expr.sql_tokens import sql_tokens
 from icebergds.spark.dataframe_schema import iceberg_schema
 from icebergds.spark.registered import session_of
 from icebergds.spec.schema import Schema
-from icebergds.statements.names.current import CurrentNamespace
-from icebergds.statements.queries.references import find_references
-from icebergds.statements.spark_sql import Arguments, spark_sql
-from icebergds.statements.text.cursor import Cursor
+from icebergds.spec.views.metadata import ViewVersion
+from icebergds.statements.names.scope import CatalogName, CurrentNamespace, NameScope
+from icebergds.statements.queries.references import Reference, find_references
+from icebergds.statements.spark_sql import Arguments, Replacement, spark_sql
+from icebergds.statements.text.cursor import Cursor, Span
 
 _KEPT = "temporary views"
 _Name: TypeAlias = tuple[str, ...]
@@ -98,3 +102,54 @@ def _key(parts: tuple[str, ...]) -> _Name:
 
 def _views(spark: SparkSession) -> dict[_Name, TemporaryView]:
     return cast(dict[_Name, TemporaryView], session_of(spark).kept.setdefault(_KEPT, {}))
+
+
+QUERY_COLUMNS = "spark.query-column-names"
+"""The property of a view that keeps the names of its query's columns, as Java writes it."""
+
+
+def definition_of(scope: NameScope, name: CatalogName, view: View) -> tuple[NameScope, Cursor]:
+    """The query of a view for Spark, and what its names mean.
+
+    Raises:
+        InvalidOptionError: the view has no query for Spark.
+        InvalidStatementError: the query cannot be read, reads the view itself, or its default
+            catalog is not configured.
+    """
+    if name in scope.views:
+        path = " -> ".join(map(str, (*scope.views[scope.views.index(name) :], name)))
+        raise InvalidStatementError(f"view {name} reads itself: {path}")
+    text = view.sql_for()
+    tokens = sql_tokens(text)
+    if tokens is None:
+        raise InvalidStatementError(f"view {name}: its query cannot be read: {text}")
+    current = _namespace(scope, name, view.current_version())
+    return scope.within(name, current), Cursor(text, tokens)
+
+
+def spark_qualifiers(scope: NameScope, references: Iterable[Reference]) -> Iterator[Replacement]:
+    """What a view's query needs before the names of tables of Spark's.
+
+    A session may have another current namespace, and a temporary view of the name.
+    """
+    home = scope.current.namespace
+    if not scope.views or scope.current.catalog is not None:
+        return
+    for reference in references:
+        name, start = reference.name, reference.start
+        if len(name) > 1 and scope.is_of_spark(name[0]):
+            continue
+        before = home if len(name) == 1 else home[:1]
+        yield Replacement(Span(start, start), f"{in_backticks(before)}.")
+
+
+def _namespace(scope: NameScope, name: CatalogName, version: ViewVersion) -> CurrentNamespace:
+    catalog = version.default_catalog or name.catalog
+    if scope.is_catalog(catalog):
+        return CurrentNamespace(catalog, version.default_namespace)
+    if not scope.is_of_spark(catalog):
+        raise InvalidStatementError(
+            f"view {name}: its query looks for names in the catalog {catalog}, which is not "
+            f"configured (there are {', '.join(scope.catalogs())})"
+        )
+    return CurrentNamespace(None, (catalog, *version.default_namespace))

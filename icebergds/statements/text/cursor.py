@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from icebergds.errors import InvalidFilterError, InvalidStatementError
 from icebergds.expr.sql_literals import extract_literals
-from icebergds.expr.sql_tokens import Token, TokenKind
+from icebergds.expr.sql_tokens import Token, TokenKind, sql_tokens
 
 _LONGEST_SHOWN = 200
 
@@ -219,3 +219,15 @@ def _values(written: str) -> list[str | bytes]:
         return extract_literals(written)[1]
     except (InvalidFilterError, ValueError) as error:
         raise InvalidStatementError(f"{written} is not a literal: {error}") from None
+
+
+def cursor_of(text: str) -> Cursor:
+    """A cursor at the beginning of a text.
+
+    Raises:
+        InvalidStatementError: it cannot be split into tokens.
+    """
+    tokens = sql_tokens(text)
+    if tokens is None:
+        raise InvalidStatementError(f"{text}: it cannot be read; is a quote not closed?")
+    return Cursor(text, tokens)

@@ -1,10 +1,12 @@
-"""Puts other text in the places of parts of a statement."""
+"""Puts other text in the places of parts of a statement, and of names in double quotes."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Protocol
 
+from icebergds.expr.names import in_backticks
+from icebergds.expr.sql_tokens import TokenKind, sql_tokens
 from icebergds.statements.text.cursor import Cursor, Span
 
 
@@ -31,3 +33,29 @@ def spliced(part: Cursor, replacements: Iterable[Splice]) -> str:
         pieces += [part.statement[at : each.span.start], each.text]
         at = each.span.end
     return "".join([*pieces, part.statement[at : span.end]])
+
+
+_SETTINGS = {
+    "spark.sql.ansi.doubleQuotedIdentifiers": "false",
+    "spark.sql.ansi.enabled": "true",
+}
+
+
+def with_backticks(text: str, setting: Callable[[str], str | None]) -> str:
+    """A statement with backticks around names in double quotes, if these are names.
+
+    Args:
+        setting: of the session that runs it.
+    """
+    if '"' not in text or not all(
+        (setting(name) or default).lower() == "true" for name, default in _SETTINGS.items()
+    ):
+        return text
+    pieces: list[str] = []
+    at = 0
+    for token in sql_tokens(text) or ():
+        if token.kind is TokenKind.TEXT and token.text[0] == '"':
+            name = token.text[1:-1].replace('""', '"')
+            pieces += [text[at : token.start], in_backticks([name])]
+            at = token.end
+    return "".join([*pieces, text[at:]])

@@ -15,22 +15,23 @@ import pyarrow as pa
 
 from icebergds.errors import InvalidOptionError, UnsupportedFeatureError
 from icebergds.formats.arrow.arrays import filtered
+from icebergds.formats.data_file.write_properties import WriteProperties
 from icebergds.formats.deletes.key_hash import Hashes
 from icebergds.formats.deletes.positions import PositionSet
-from icebergds.spec.manifest import DataFile, DataFileRef, FileFormat
+from icebergds.spec.manifest import DataFile, DataFileRef, FileContent, FileFormat
 from icebergds.spec.partition import PartitionSpec
 from icebergds.spec.table_properties import DELETE_TARGET_FILE_SIZE_BYTES
 from icebergds.spec.transforms import VoidTransform
-from icebergds.write.changes.deltas import DeltaFiles
-from icebergds.write.changes.key_hashes import KeyHashes
+from icebergds.write.changes.deltas import DeltaFiles, KeyHashes
 from icebergds.write.changes.key_log import KeyLog
 from icebergds.write.changes.row_kinds import Kinds, RowKind, parse_row_kinds
 from icebergds.write.changes.row_tracking import TrackedFiles, with_numbers
-from icebergds.write.deletes.equality_deletes import EqualityDeleteWriter
 from icebergds.write.deletes.keys import KeyPlan, plan_keys
 from icebergds.write.deletes.position_deletes import FilePositions
 from icebergds.write.deletes.row_deletes import DeleteSettings, write_deletes
-from icebergds.write.files import TaskAttempt
+from icebergds.write.files import FileKind, TaskAttempt, TaskFiles
+from icebergds.write.rows.fanout import FanoutSettings, FanoutWriter
+from icebergds.write.rows.partitioning import plan_partitioning
 from icebergds.write.task import WritePlan, data_files, start_attempt, write_rows
 
 DEFAULT_KEY_LIMIT = 1 << 20
@@ -245,7 +246,7 @@ def _write_equality_deletes(
     plan: KeyedDeltaPlan, attempt: TaskAttempt, log: KeyLog
 ) -> tuple[list[DataFile], KeyHashes | None, int]:
     """Writes equality deletes of the task's keys; returns them, key hashes and number of keys."""
-    writer = EqualityDeleteWriter(
+    writer = _EqualityDeleteWriter(
         attempt,
         plan.keys,
         plan.delete_spec,
@@ -301,3 +302,50 @@ def _check_delete_spec(spec: PartitionSpec, key_ids: tuple[int, ...], table: str
                 "keys alone, so the partition of a deleted key is not known; use an "
                 "unpartitioned spec for the deletes"
             )
+
+
+class _EqualityDeleteWriter:
+    """Writes equality delete files: the keys whose earlier rows are deleted.
+
+    Args:
+        attempt: the task attempt that writes the files.
+        keys: the key columns.
+        spec: the partition spec of the files; its source columns are keys.
+        file_format: of the files.
+        target_size: in bytes; a file is closed soon after it has reached it.
+        properties: the table's write properties.
+        table: the table, for messages.
+    """
+
+    def __init__(
+        self,
+        attempt: TaskAttempt,
+        keys: KeyPlan,
+        spec: PartitionSpec,
+        file_format: FileFormat,
+        target_size: int,
+        properties: WriteProperties,
+        *,
+        table: str,
+    ) -> None:
+        self._partitioner = plan_partitioning(spec, keys.schema, table=table)
+        kind = FileKind(
+            keys.schema,
+            spec,
+            file_format,
+            properties,
+            FileContent.EQUALITY_DELETES,
+            tuple(field.field_id for field in keys.fields),
+        )
+        self._writer = FanoutWriter(
+            TaskFiles(attempt, kind), FanoutSettings(), target_size, order=None, sort=False
+        )
+
+    def write(self, keys: pa.RecordBatch) -> None:
+        """Writes keys, as rows of the files."""
+        for rows in self._partitioner.split(keys):
+            self._writer.write(rows)
+
+    def close(self) -> list[DataFile]:
+        """Closes all files; returns them."""
+        return self._writer.close()

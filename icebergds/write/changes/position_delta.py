@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+import pickle
+from collections.abc import Iterable, Iterator, Mapping, MutableMapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from icebergds.formats.deletes.existing_deletes import read_existing_deletes
 from icebergds.formats.deletes.position_deletes import only_data_path
@@ -16,7 +19,6 @@ from icebergds.spec.manifest import DataFile, DataFileRef, FileFormat
 from icebergds.spec.partition import PartitionSpec
 from icebergds.spec.table_properties import DELETE_TARGET_FILE_SIZE_BYTES
 from icebergds.write.changes.deltas import DeltaFiles
-from icebergds.write.changes.target_rows import TARGET_COLUMN, take_targets
 from icebergds.write.deletes.data_file_names import DataFileNames
 from icebergds.write.deletes.deleted_rows import DeletedRows
 from icebergds.write.deletes.position_deletes import FilePositions
@@ -28,6 +30,8 @@ Mask = npt.NDArray[np.bool_]
 FILE_COLUMN = "_file"
 POS_COLUMN = "_pos"
 WRITE_COLUMN = "_write"
+TARGET_COLUMN = "_icebergds_target"
+"""Binary: packed metadata of the data file `_file` in additional rows; null in other rows."""
 CONTROL_COLUMNS = (FILE_COLUMN, POS_COLUMN, WRITE_COLUMN, TARGET_COLUMN)
 
 
@@ -213,3 +217,33 @@ def _deletes_to_merge(
         path: tuple(d for d in targets[path].deletes if only_data_path(d) == path)
         for path in deleted
     }
+
+
+def pack_target(path: str, target: object) -> bytes:
+    """The value of `TARGET_COLUMN` for a data file.
+
+    Args:
+        path: the path of the data file, as in manifests.
+        target: the metadata for tasks.
+    """
+    return pickle.dumps((path, target), pickle.HIGHEST_PROTOCOL)
+
+
+def take_targets(
+    batches: Iterable[pa.RecordBatch], targets: MutableMapping[str, Any]
+) -> Iterator[pa.RecordBatch]:
+    """Removes the additional rows and `TARGET_COLUMN`; collects the metadata.
+
+    Args:
+        targets: receives the metadata by path; complete once all batches are consumed.
+    """
+    for batch in batches:
+        if TARGET_COLUMN not in batch.schema.names:
+            yield batch
+            continue
+        packed = batch.column(TARGET_COLUMN)
+        rows = batch.drop_columns([TARGET_COLUMN])
+        if packed.null_count < len(packed):
+            targets.update(pickle.loads(value) for value in packed.drop_null().to_pylist())
+            rows = rows.filter(pc.is_null(packed))
+        yield rows

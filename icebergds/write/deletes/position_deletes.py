@@ -10,8 +10,7 @@ import pyarrow as pa
 
 from icebergds.formats.arrow.types import schema_to_arrow
 from icebergds.formats.deletes.positions import Positions, PositionSet
-from icebergds.spec.manifest import DataFile, DataFileRef
-from icebergds.spec.partition_keys import partition_of
+from icebergds.spec.manifest import DataFile, DataFileRef, partition_of
 from icebergds.spec.reserved import DELETE_FILE_PATH, DELETE_POS
 from icebergds.spec.schema import Schema
 from icebergds.write.files import TaskFiles

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from icebergds.spec.manifest import DataFile
-from icebergds.spec.partition_keys import values_key
+from icebergds.spec.manifest import DataFile, values_key
 from icebergds.write.rows.partitioning import PartitionRows
 from icebergds.write.rows.rolling import NewFiles, RollingWriter
 from icebergds.write.rows.sorting import RowOrder

@@ -10,9 +10,9 @@ from built.delta_tables import DeltaTable
 
 from icebergds.catalog.address import TableAddress
 from icebergds.catalog.loaded_table import LoadedTable
+from icebergds.commit.data_files import RewriteRows
 from icebergds.commit.options import IsolationLevel
 from icebergds.commit.replace_files import ReplaceFiles
-from icebergds.commit.rewrite_rows import RewriteRows
 from icebergds.commit.row_delta import RowDelta
 from icebergds.commit.snapshot_commit import Action
 from icebergds.commit.validation import Isolation

@@ -24,7 +24,7 @@ from icebergds import load_table
 from icebergds.api.table import Table
 from icebergds.catalog.address import TableAddress
 from icebergds.catalog.loaded_table import LoadedTable
-from icebergds.commit.append import Append
+from icebergds.commit.data_files import Append
 from icebergds.commit.options import IsolationLevel
 from icebergds.commit.row_delta import RowDelta
 from icebergds.commit.validation import Isolation

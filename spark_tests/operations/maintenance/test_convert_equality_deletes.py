@@ -23,7 +23,7 @@ from corpus import exact_tables
 from corpus_copies import copied_table
 
 from icebergds.api.table import Table, load_table
-from icebergds.commit.append import Append
+from icebergds.commit.data_files import Append
 from icebergds.errors import CorruptFileError, InvalidFilterError, InvalidOptionError
 from icebergds.operations.maintenance.deletes.convert_equality_deletes import (
     ConvertedEqualityDeletes,

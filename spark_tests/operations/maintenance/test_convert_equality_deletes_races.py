@@ -11,10 +11,9 @@ import pytest
 from convert_tables import Meanwhile, RacingTable
 from effort import given_seed, rounds
 
-from icebergds.commit.append import Append
+from icebergds.commit.data_files import Append, RewriteRows
 from icebergds.commit.options import IsolationLevel
 from icebergds.commit.replace_files import ReplaceFiles
-from icebergds.commit.rewrite_rows import RewriteRows
 from icebergds.commit.validation import Isolation
 from icebergds.errors import ValidationError
 from icebergds.operations.maintenance.deletes.convert_equality_deletes import (

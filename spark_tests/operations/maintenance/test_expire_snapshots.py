@@ -19,7 +19,7 @@ from built.tables import TableBuilder
 from icebergds import ExpiredSnapshots, Table, load_table
 from icebergds.catalog.address import TableAddress
 from icebergds.catalog.loaded_table import LoadedTable
-from icebergds.commit.append import Append
+from icebergds.commit.data_files import Append
 from icebergds.commit.operations import TableOperations, TableState
 from icebergds.commit.retention import ExpiryRequest
 from icebergds.display import WIDTH

@@ -18,8 +18,7 @@ from effort import examples
 from hypothesis import given, strategies as st
 
 from icebergds.api.table import Table, load_table
-from icebergds.commit.append import Append, FastAppend
-from icebergds.commit.delete import Delete
+from icebergds.commit.data_files import Append, Delete, FastAppend
 from icebergds.commit.replace_files import ReplaceFiles
 from icebergds.expr.sql import parse_filter
 from icebergds.formats.manifests.manifest_list import read_snapshot_manifests

@@ -20,7 +20,7 @@ from effort import examples
 from hypothesis import given, strategies as st
 
 from icebergds import Table, TableHealth, load_table
-from icebergds.commit.append import FastAppend
+from icebergds.commit.data_files import FastAppend
 from icebergds.display import WIDTH
 from icebergds.errors import InvalidOptionError, NoSuchSnapshotError
 from icebergds.operations.maintenance.health.advice import Advice

@@ -15,7 +15,7 @@ from built.commit_tables import create_table
 from icebergds import Table, load_table
 from icebergds.catalog.address import TableAddress
 from icebergds.catalog.loaded_table import load_for_write
-from icebergds.commit.append import Append
+from icebergds.commit.data_files import Append
 from icebergds.commit.workspace import Workspace
 from icebergds.operations.maintenance.health.figures import MetadataHealth, measure_metadata
 from icebergds.operations.maintenance.health.health import examine

@@ -27,7 +27,7 @@ from hypothesis import given, strategies as st
 from icebergds import load_table
 from icebergds.catalog.address import TableAddress
 from icebergds.catalog.loaded_table import LoadedTable
-from icebergds.commit.append import Append
+from icebergds.commit.data_files import Append
 from icebergds.commit.operations import TableOperations
 from icebergds.commit.replace_files import ReplaceFiles
 from icebergds.errors import InvalidOptionError

@@ -14,8 +14,7 @@ from test_rewrite_data_files import ALL, add_spec, numbers, rewrite, table_of, t
 from icebergds import load_table
 from icebergds.catalog.address import TableAddress
 from icebergds.catalog.loaded_table import LoadedTable, load_for_write
-from icebergds.commit.append import Append
-from icebergds.commit.delete import Delete
+from icebergds.commit.data_files import Append, Delete
 from icebergds.commit.row_delta import RowDelta
 from icebergds.errors import CommitStateUnknownError, ValidationError
 from icebergds.expr.nodes import TRUE

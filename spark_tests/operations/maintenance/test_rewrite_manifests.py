@@ -20,8 +20,7 @@ from icebergds.api.table import load_table
 from icebergds.catalog.address import TableAddress
 from icebergds.catalog.loaded_table import LoadedTable
 from icebergds.commit import cluster_manifests
-from icebergds.commit.append import FastAppend
-from icebergds.commit.delete import Delete
+from icebergds.commit.data_files import Delete, FastAppend
 from icebergds.commit.operations import TableOperations
 from icebergds.commit.replace_files import ReplaceFiles
 from icebergds.errors import InvalidOptionError, MissingFileError

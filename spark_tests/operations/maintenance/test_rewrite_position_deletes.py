@@ -20,7 +20,7 @@ from hypothesis import given, strategies as st
 from position_delete_tables import ALL, Days, position_deletes_of
 
 from icebergds import RewrittenPositionDeletes, load_table
-from icebergds.commit.delete import Delete
+from icebergds.commit.data_files import Delete
 from icebergds.errors import (
     InvalidFilterError,
     InvalidMetadataError,

@@ -4,15 +4,92 @@ from __future__ import annotations
 
 import base64
 import threading
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
+from typing import Any, Protocol
 
-from icebergds.catalog.rest.auth.base import Authenticator, FixedHeader
-from icebergds.catalog.rest.auth.custom import ProvidedHeader, load_provider
+from icebergds.catalog.rest.auth.base import Authenticator, FixedHeader, SignedRequest, authorized
 from icebergds.catalog.rest.auth.oauth2 import OAuth2, OAuth2Options, TokenRequest
 from icebergds.catalog.rest.options import TOKEN_TYPES, flag, integer
 from icebergds.catalog.rest.secrets import Secrets
-from icebergds.errors import InvalidOptionError
+from icebergds.errors import InvalidOptionError, StorageError
+
+
+class _HeaderProvider(Protocol):
+    """Provides the value of the header `Authorization`, as PyIceberg's `AuthManager` does.
+
+    If it has a method `forget`, that is called when the server has refused the value.
+    """
+
+    def auth_header(self) -> str | None: ...
+
+
+class _ProvidedHeader:
+    """Asks a provider at each request (`Authenticator`).
+
+    Args:
+        catalog: the catalog's name in messages.
+        provider: renews by itself what it provides.
+        found: called with each header.
+    """
+
+    def __init__(
+        self, catalog: str, provider: _HeaderProvider, found: Callable[[str], None]
+    ) -> None:
+        self._catalog = catalog
+        self._provider = provider
+        self._found = found
+
+    def current(self) -> str | None:
+        try:
+            header = self._provider.auth_header()
+        except Exception as error:
+            reason = type(error).__name__
+        else:
+            if header is not None:
+                self._found(header)
+            return header
+        # Not chained: its message may contain a secret that nobody has named.
+        raise StorageError(
+            f"catalog {self._catalog}: {type(self._provider).__name__}, which authenticates "
+            f"requests, failed with {reason}"
+        )
+
+    def sign(self, request: SignedRequest, current: str | None) -> SignedRequest:
+        return authorized(request, current)
+
+    def renew(self, refused: str | None) -> bool:
+        forget = getattr(self._provider, "forget", None)
+        if forget is not None:
+            forget()
+        return self.current() != refused
+
+
+def _load_provider(catalog: str, path: str, options: Mapping[str, str]) -> _HeaderProvider:
+    """Makes a provider from the path of its class, such as `my_package.auth.MyTokens`.
+
+    Args:
+        options: the keyword arguments of the class.
+
+    Raises:
+        InvalidOptionError: there is no such class, or it cannot be made with these arguments.
+    """
+    module, _, name = path.rpartition(".")
+    try:
+        provider: Any = getattr(import_module(module), name)(**options)
+    except (ImportError, AttributeError, ValueError, TypeError) as error:
+        reason = type(error).__name__
+    else:
+        if callable(getattr(provider, "auth_header", None)):
+            checked: _HeaderProvider = provider
+            return checked
+        reason = "it has no method auth_header"
+    raise InvalidOptionError(
+        f"catalog {catalog}: {path!r}, which is to authenticate requests, cannot be used: {reason};"
+        " expected the path of a class whose objects have auth_header(), such as "
+        "my_package.auth.MyTokens"
+    )
+
 
 AUTH_TYPES = ("none", "basic", "oauth2", "sigv4", "google", "custom")
 _SAME = {"noop": "none", "legacyoauth2": "oauth2"}
@@ -152,7 +229,7 @@ def _google(name: str, properties: Mapping[str, str], secrets: Secrets) -> Authe
     path = properties.get("gcp.auth.credentials-path") or ours.get("credentials_path")
     scopes = properties.get("gcp.auth.scopes") or ours.get("scopes") or DEFAULT_SCOPE
     listed = [scope.strip() for scope in scopes.split(",") if scope.strip()]
-    return ProvidedHeader(name, GoogleTokens(name, path, listed), secrets.add)
+    return _ProvidedHeader(name, GoogleTokens(name, path, listed), secrets.add)
 
 
 def _custom(name: str, properties: Mapping[str, str], secrets: Secrets) -> Authenticator:
@@ -165,7 +242,7 @@ def _custom(name: str, properties: Mapping[str, str], secrets: Secrets) -> Authe
         )
     options = own_options("custom", properties)
     secrets.add(*options.values())
-    return ProvidedHeader(name, load_provider(name, path, options), secrets.add)
+    return _ProvidedHeader(name, _load_provider(name, path, options), secrets.add)
 
 
 def own_options(kind: str, properties: Mapping[str, str]) -> dict[str, str]:
@@ -185,7 +262,7 @@ DEFAULT_SCOPE = "https://www.googleapis.com/auth/cloud-platform"
 
 
 class GoogleTokens:
-    """Provides tokens (`HeaderProvider`).
+    """Provides tokens (`_HeaderProvider`).
 
     Args:
         catalog: the catalog's name in messages.

@@ -13,8 +13,7 @@ import pyarrow.compute as pc
 from icebergds.formats.manifests.columns import EntryColumns, Int64s
 from icebergds.formats.manifests.partitions import partition_tuples
 from icebergds.scan.plan.delete_ranges import Mask
-from icebergds.spec.manifest import FileContent, FileFormat
-from icebergds.spec.partition_keys import PartitionKey, partition_key
+from icebergds.spec.manifest import FileContent, FileFormat, PartitionKey, partition_key
 from icebergds.spec.reserved import DELETE_FILE_PATH
 
 UNKNOWN_PATH = -1

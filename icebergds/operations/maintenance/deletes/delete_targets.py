@@ -21,8 +21,7 @@ from icebergds.formats.manifests.side_by_side import manifest_readers
 from icebergds.operations.maintenance.deletes.live_files import LiveFiles, Numbers, hash_paths
 from icebergds.operations.maintenance.deletes.position_delete_groups import PlannedDeletes
 from icebergds.scan.plan.partition_filters import has_live_files
-from icebergds.spec.manifest import ManifestContent, ManifestFile
-from icebergds.spec.partition_keys import PartitionKey, partition_key
+from icebergds.spec.manifest import ManifestContent, ManifestFile, PartitionKey, partition_key
 
 _Found = tuple[Numbers, Hashes, Numbers]
 """The number of the partition of each data file, the hash of its path, its sequence number."""

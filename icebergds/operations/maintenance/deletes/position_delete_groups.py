@@ -25,8 +25,9 @@ from icebergds.spec.manifest import (
     ManifestContent,
     ManifestEntry,
     ManifestFile,
+    PartitionKey,
+    partition_of,
 )
-from icebergds.spec.partition_keys import PartitionKey, partition_of
 from icebergds.spec.reserved import DELETE_FILE_PATH
 from icebergds.spec.table_properties import DELETE_GRANULARITY
 

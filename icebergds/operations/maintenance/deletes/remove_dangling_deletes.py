@@ -12,8 +12,8 @@ import pyarrow as pa
 
 from icebergds.catalog.loaded_table import LoadedTable
 from icebergds.commit.base import CommitBase
-from icebergds.commit.nothing_to_commit import NothingToCommitError
 from icebergds.commit.operations import TableState
+from icebergds.commit.options import NothingToCommitError
 from icebergds.commit.remove_delete_files import RemoveDeleteFiles
 from icebergds.commit.selection import Mask, read_columns
 from icebergds.commit.snapshot_commit import commit_snapshot

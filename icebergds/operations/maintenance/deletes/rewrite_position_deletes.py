@@ -48,8 +48,7 @@ from icebergds.operations.write.cleanup import WRITE_ID, delete_files, delete_fi
 from icebergds.operations.write.commit_options import commit_options
 from icebergds.operations.write.options import WriteOptions
 from icebergds.operations.write.table_settings import data_file_format, delete_file_format
-from icebergds.spec.manifest import DataFile, ManifestEntry
-from icebergds.spec.partition_keys import PartitionKey
+from icebergds.spec.manifest import DataFile, ManifestEntry, PartitionKey
 from icebergds.spec.table_properties import DELETE_GRANULARITY
 from icebergds.write.deletes.row_deletes import DeleteSettings
 from icebergds.write.locations import LocationProvider

@@ -16,8 +16,10 @@ from icebergds.expr.nodes import TRUE, Expr, relaxed
 from icebergds.formats.manifests.reader import read_manifest_columns
 from icebergds.formats.wrong_counts import WrongCounts
 from icebergds.operations.maintenance.runner import Runner, TaskAttempt
-from icebergds.operations.maintenance.unused_files.orphan_files import OrphanFiles
-from icebergds.operations.maintenance.unused_files.orphan_options import parse_orphan_options
+from icebergds.operations.maintenance.unused_files.orphan_options import (
+    OrphanFiles,
+    parse_orphan_options,
+)
 from icebergds.operations.maintenance.unused_files.remove_orphan_files import (
     find_orphan_files,
     own_directories,

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from math import inf, nan
+from typing import Any
 
 from icebergds.errors import InvalidOptionError
 from icebergds.operations.options.values import (
@@ -18,6 +20,8 @@ from icebergds.operations.options.values import (
     positive,
 )
 from icebergds.spec.table_properties import TARGET_FILE_SIZE_BYTES
+from icebergds.suggestions import did_you_mean
+from icebergds.write.rows.curve_keys import CurveName
 
 _MIN_SHARE, _MAX_SHARE = 0.75, 1.8
 _KNOWN = (
@@ -182,3 +186,30 @@ def _number(text: str) -> float:
         return float(text)
     except ValueError:
         return nan
+
+
+BINPACK = "binpack"
+SORT = "sort"
+CURVES: tuple[CurveName, ...] = ("zorder", "hilbert")
+_STRATEGIES = (BINPACK, SORT, *CURVES)
+
+# What no name of a strategy has, and most conditions have.
+_OF_CONDITIONS = re.compile(r"[<>=!]|\s(in|is|not|like|between)\b", re.IGNORECASE)
+
+
+def check_strategy(strategy: Any) -> None:
+    """Checks the name of a strategy.
+
+    Raises:
+        InvalidOptionError: there is no such strategy; the error names the nearest one.
+    """
+    if strategy in _STRATEGIES:
+        return
+    if isinstance(strategy, str) and _OF_CONDITIONS.search(strategy):
+        hint = f"; to rewrite only files that match a condition, give it as where={strategy!r}"
+    else:
+        near = did_you_mean(str(strategy), _STRATEGIES, shown=repr)
+        hint = f"; {near}" if near else ""
+    raise InvalidOptionError(
+        f"strategy = {strategy!r}: expected one of {', '.join(map(repr, _STRATEGIES))}{hint}"
+    )

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from icebergds.commit.operations import TableState
 from icebergds.errors import FormatError, MissingFileError, ValidationError
 from icebergds.operations.maintenance.unused_files.file_identity import Aliases
-from icebergds.operations.maintenance.unused_files.referenced_files import metadata_files
+from icebergds.operations.maintenance.unused_files.reachable_files import metadata_files
 from icebergds.spec.json.metadata import parse_identity
 from icebergds.spec.metadata import metadata_directory
 

@@ -23,7 +23,7 @@ from icebergds.io.near import readers_of
 from icebergds.operations.maintenance.unused_files.file_set import FileSet, Locations
 from icebergds.spec.json.metadata import parse_metadata
 from icebergds.spec.manifest import FileContent, ManifestFile
-from icebergds.spec.metadata import TableMetadata
+from icebergds.spec.metadata import TableMetadata, metadata_directory
 from icebergds.spec.snapshot import Snapshot
 from icebergds.spec.table_properties import GC_ENABLED
 
@@ -237,3 +237,43 @@ def _read_all(
                 _LOG.warning("what it lists is not deleted: %s", result)
             else:
                 yield result
+
+
+def referenced_files(state: TableState, wrong_counts: WrongCounts) -> Iterator[pa.StringArray]:
+    """Locations of the files of all snapshots, on branches, tagged or staged, and of metadata.
+
+    These are live data and delete files, manifests, manifest lists, statistics, metadata files in
+    the log and the version hint; as they are in the metadata, some more than once.
+
+    Args:
+        wrong_counts: what to do about a manifest with another number of files than its list says.
+
+    Raises:
+        MissingFileError: a manifest list or a manifest does not exist.
+        CorruptFileError: one is damaged.
+    """
+    metadata = state.metadata
+    manifests = listed_manifests(state.io, metadata.snapshots)
+    yield pa.array(
+        [
+            *metadata_files(state),
+            f"{metadata_directory(metadata.location)}/{VERSION_HINT}",
+            *statistics_files(metadata),
+            *manifest_lists(metadata.snapshots),
+            *manifests,
+        ],
+        pa.string(),
+    )
+    content = content_batches(
+        state.io, metadata, manifests.values(), live_only=True, wrong_counts=wrong_counts
+    )
+    for batch in content:
+        yield batch.column("location")
+
+
+def metadata_files(state: TableState) -> list[str]:
+    """The table's metadata file, and the earlier ones in its log."""
+    return [
+        state.metadata_location,
+        *(entry.metadata_file for entry in state.metadata.metadata_log),
+    ]

@@ -44,8 +44,8 @@ from icebergds.operations.maintenance.unused_files.file_identity import (
     match_files,
 )
 from icebergds.operations.maintenance.unused_files.file_set import Locations
-from icebergds.operations.maintenance.unused_files.orphan_files import OrphanFiles
 from icebergds.operations.maintenance.unused_files.orphan_options import (
+    OrphanFiles,
     OrphanOptions,
     OtherTables,
     PrefixMismatch,
@@ -55,9 +55,9 @@ from icebergds.operations.maintenance.unused_files.other_tables import (
     refuse_sharing,
 )
 from icebergds.operations.maintenance.unused_files.reachable_files import (
+    referenced_files,
     require_garbage_collection,
 )
-from icebergds.operations.maintenance.unused_files.referenced_files import referenced_files
 from icebergds.spec.metadata import TableMetadata, metadata_directory
 from icebergds.spec.table_properties import PATHS
 

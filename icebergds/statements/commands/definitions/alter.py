@@ -1,4 +1,4 @@
-"""ALTER TABLE."""
+"""ALTER TABLE, DROP TABLE, and COMMENT ON a table or a column."""
 
 from __future__ import annotations
 
@@ -6,7 +6,13 @@ from collections.abc import Callable
 
 from pyspark.sql import DataFrame
 
-from icebergds.errors import InvalidStatementError, UnsupportedFeatureError
+from icebergds.api.table import Table
+from icebergds.errors import (
+    InvalidStatementError,
+    NoSuchNamespaceError,
+    NoSuchTableError,
+    UnsupportedFeatureError,
+)
 from icebergds.statements.commands.definitions.alter_columns import (
     read_added,
     read_changed,
@@ -14,6 +20,7 @@ from icebergds.statements.commands.definitions.alter_columns import (
     read_dropped,
     read_renamed,
     read_replaced,
+    set_column_comment,
 )
 from icebergds.statements.commands.definitions.alter_layout import (
     read_added_field,
@@ -153,3 +160,75 @@ def _rename(scope: NameScope, name: CatalogName, target: tuple[str, ...]) -> Non
             )
         target = target[1:]
     catalog.rename_table(name.parts, target)
+
+
+def comment_on_table(scope: NameScope, cursor: Cursor, arguments: Arguments) -> DataFrame | None:
+    """Runs `COMMENT ON TABLE table IS 'text'`, which sets the property `comment`."""
+    cursor.expect("COMMENT", "ON", "TABLE")
+    name = scope.table(read_name(scope, cursor))
+    if name is None:
+        return None
+    text = _text(cursor)
+    find_table_to_write(scope, name).table.set_properties({"comment": text})
+    return nothing(scope.spark)
+
+
+def comment_on_column(scope: NameScope, cursor: Cursor, arguments: Arguments) -> DataFrame | None:
+    """Runs `COMMENT ON COLUMN table.column IS 'text'`."""
+    cursor.expect("COMMENT", "ON", "COLUMN")
+    parts = cursor.name("the name of a column, behind that of its table")
+    names = [(scope.table(parts[:at]), parts[at:]) for at in range(len(parts) - 1, 0, -1)]
+    ours = [(name, path) for name, path in names if name is not None]
+    if not ours:
+        return None
+    text = _text(cursor)
+    table, path = _find(scope, ours)
+    set_column_comment(path, text)(AlteredTable(scope.spark, table))
+    return nothing(scope.spark)
+
+
+def _find(
+    scope: NameScope, names: list[tuple[CatalogName, tuple[str, ...]]]
+) -> tuple[Table, tuple[str, ...]]:
+    """The table of the longest name that there is, and what follows it: the path of a column.
+
+    Raises:
+        NoSuchTableError: there is no such table.
+    """
+    missing: NoSuchTableError | NoSuchNamespaceError | None = None
+    for name, path in names:
+        try:
+            return scope.catalog(name.catalog).load_table(name.parts), path
+        except (NoSuchTableError, NoSuchNamespaceError) as error:
+            missing = missing or error
+    assert missing is not None, "there is a name"
+    raise missing
+
+
+def _text(cursor: Cursor) -> str:
+    """Reads `IS 'text'`; NULL is the empty text, as in Spark."""
+    cursor.expect("IS")
+    text = "" if cursor.take("NULL") else cursor.text("the text of the comment in quotes, or NULL")
+    cursor.expect_end()
+    return text
+
+
+def drop_table(scope: NameScope, cursor: Cursor, arguments: Arguments) -> DataFrame | None:
+    """Runs `DROP TABLE [IF EXISTS] table [PURGE]`; only with PURGE are files deleted."""
+    cursor.expect("DROP", "TABLE")
+    if_exists = cursor.take("IF", "EXISTS")
+    name = scope.table(read_name(scope, cursor))
+    if name is None:
+        return None
+    purge = cursor.take("PURGE")
+    cursor.expect_end()
+    catalog = scope.catalog(name.catalog)
+    try:
+        if purge:
+            catalog.purge_table(name.parts)
+        else:
+            catalog.drop_table(name.parts)
+    except (NoSuchTableError, NoSuchNamespaceError):
+        if not if_exists:
+            raise
+    return nothing(scope.spark)

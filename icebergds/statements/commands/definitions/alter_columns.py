@@ -14,13 +14,13 @@ from icebergds.statements.commands.definitions.change import AlteredTable, Chang
 from icebergds.statements.commands.definitions.columns import (
     ColumnDefinition,
     Place,
+    evaluate_default,
     read_column,
     read_columns,
     read_default,
     read_place,
     read_type,
 )
-from icebergds.statements.commands.definitions.defaults import evaluate_default
 from icebergds.statements.text.cursor import Cursor
 
 _Path: TypeAlias = tuple[str, ...]

@@ -31,13 +31,13 @@ from icebergds.spec.evolution.fresh_ids import with_fresh_ids
 from icebergds.spec.schema import Schema
 from icebergds.spec.table_properties import FORMAT_VERSION
 from icebergds.spec.types import NestedField
-from icebergds.statements.commands.definitions.columns import ColumnDefinition
-from icebergds.statements.commands.definitions.creation import create_once, with_owner
-from icebergds.statements.commands.definitions.defaults import evaluate_default
+from icebergds.statements.commands.definitions.columns import ColumnDefinition, evaluate_default
 from icebergds.statements.commands.definitions.new_table import (
     TableDefinition,
+    create_once,
     read_definition,
     read_like_clause,
+    with_owner,
 )
 from icebergds.statements.names.scope import CatalogName, NameScope
 from icebergds.statements.names.table_names import read_name

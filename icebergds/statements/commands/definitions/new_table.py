@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from icebergds.errors import InvalidOptionError, InvalidStatementError, UnsupportedFeatureError
+from pyspark.sql import SparkSession
+
+from icebergds.errors import (
+    AlreadyExistsError,
+    InvalidOptionError,
+    InvalidStatementError,
+    UnsupportedFeatureError,
+)
 from icebergds.expr.names import in_backticks
 from icebergds.spec.table_properties import (
     DEFAULT_FILE_FORMAT,
@@ -14,6 +21,8 @@ from icebergds.spec.table_properties import (
 )
 from icebergds.statements.commands.definitions.alter_properties import refuse_reserved
 from icebergds.statements.commands.definitions.columns import ColumnDefinition, read_column
+from icebergds.statements.names.scope import CatalogName, NameScope
+from icebergds.statements.spark_sql import Arguments, spark_sql
 from icebergds.statements.text.cursor import Cursor
 from icebergds.statements.text.properties import read_properties
 
@@ -259,3 +268,31 @@ def _query(cursor: Cursor, found: TableDefinition) -> Cursor:
 
 def _begins_query(cursor: Cursor) -> bool:
     return any(cursor.is_at(word) for word in _QUERIES)
+
+
+_OWNER = "owner"
+
+
+def create_once(
+    scope: NameScope, name: CatalogName, create: Callable[[], object], *, if_not_exists: bool
+) -> None:
+    """Creates a table.
+
+    Raises:
+        AlreadyExistsError: there is one of the name, and the statement does not say IF NOT EXISTS.
+    """
+    catalog = scope.catalog(name.catalog)
+    if if_not_exists and catalog.table_exists(name.parts):
+        return
+    try:
+        create()
+    except AlreadyExistsError:
+        # Another writer may have created it meanwhile, and a view may have the name.
+        if not if_not_exists or not catalog.table_exists(name.parts):
+            raise
+
+
+def with_owner(spark: SparkSession, properties: Mapping[str, str]) -> dict[str, str]:
+    """The properties of a new table and its owner: the session's user, as Spark has it."""
+    (row,) = spark_sql(spark, "SELECT current_user", Arguments()).collect()
+    return {**properties, _OWNER: str(row[0])}

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from pyspark.sql import DataFrame
 
-from icebergds.statements.names.current import CurrentNamespace, set_current_namespace
-from icebergds.statements.names.quoting import shown_name
-from icebergds.statements.names.scope import NameScope
-from icebergds.statements.names.table_names import read_name
+from icebergds.statements.names.scope import CurrentNamespace, NameScope, set_current_namespace
+from icebergds.statements.names.table_names import read_name, shown_name
 from icebergds.statements.results import nothing, rows
 from icebergds.statements.spark_sql import Arguments, spark_sql
 from icebergds.statements.text.cursor import Cursor

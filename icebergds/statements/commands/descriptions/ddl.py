@@ -25,7 +25,7 @@ from icebergds.spec.transforms import (
 )
 from icebergds.spec.types import IcebergType, NestedField
 from icebergds.spec.values import dates
-from icebergds.statements.names.quoting import shown_name
+from icebergds.statements.names.table_names import shown_name
 
 
 def escaped(text: str) -> str:

@@ -11,9 +11,9 @@ from icebergds.api.view import View
 from icebergds.spark.types import spark_schema
 from icebergds.spec.metadata import TableMetadata
 from icebergds.statements.commands.descriptions.ddl import sort_term
-from icebergds.statements.names.quoting import shown_name
 from icebergds.statements.names.scope import CatalogName
-from icebergds.statements.queries.views import QUERY_COLUMNS
+from icebergds.statements.names.table_names import shown_name
+from icebergds.statements.queries.temporary_views import QUERY_COLUMNS
 
 COMMENT = "comment"
 _OWNER = "owner"

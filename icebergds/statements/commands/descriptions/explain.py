@@ -22,8 +22,7 @@ from icebergds.statements.queries.query import (
     view_needed,
 )
 from icebergds.statements.queries.relations import scan_text
-from icebergds.statements.queries.temporary_views import TemporaryView
-from icebergds.statements.queries.views import definition_of
+from icebergds.statements.queries.temporary_views import TemporaryView, definition_of
 from icebergds.statements.results import rows
 from icebergds.statements.spark_sql import Arguments, Replacement, spliced_sql
 from icebergds.statements.text.cursor import Cursor, Span

@@ -6,9 +6,8 @@ from pyspark.sql import DataFrame
 
 from icebergds.spark.bucket_function import BUCKET_FUNCTION
 from icebergds.statements.commands.descriptions.patterns import matches, read_pattern
-from icebergds.statements.names.quoting import shown_name
 from icebergds.statements.names.scope import NameScope
-from icebergds.statements.names.table_names import read_name
+from icebergds.statements.names.table_names import read_name, shown_name
 from icebergds.statements.queries.functions import (
     SYSTEM,
     function_named,

@@ -9,9 +9,8 @@ from pyspark.sql import DataFrame
 from icebergds.errors import UnsupportedFeatureError
 from icebergds.statements.commands.descriptions.details import table_information
 from icebergds.statements.commands.descriptions.patterns import matches, read_pattern
-from icebergds.statements.names.quoting import shown_name
 from icebergds.statements.names.scope import CatalogName, NameScope
-from icebergds.statements.names.table_names import read_name
+from icebergds.statements.names.table_names import read_name, shown_name
 from icebergds.statements.results import rows
 from icebergds.statements.spark_sql import Arguments, spark_sql
 from icebergds.statements.text.cursor import Cursor

@@ -7,9 +7,8 @@ from collections.abc import Mapping
 from pyspark.sql import DataFrame
 
 from icebergds.errors import AlreadyExistsError, InvalidStatementError, NoSuchNamespaceError
-from icebergds.statements.names.quoting import shown_name
 from icebergds.statements.names.scope import CatalogName, NameScope
-from icebergds.statements.names.table_names import read_name
+from icebergds.statements.names.table_names import read_name, shown_name
 from icebergds.statements.results import nothing, rows
 from icebergds.statements.spark_sql import Arguments
 from icebergds.statements.text.cursor import Cursor

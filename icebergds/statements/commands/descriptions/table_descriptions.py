@@ -36,12 +36,11 @@ from icebergds.statements.commands.descriptions.details import (
     view_properties,
 )
 from icebergds.statements.commands.descriptions.namespaces import describe_namespace
-from icebergds.statements.names.quoting import shown_name
 from icebergds.statements.names.scope import CatalogName, NameScope
-from icebergds.statements.names.table_names import read_name
+from icebergds.statements.names.table_names import read_name, shown_name
 from icebergds.statements.names.tables import NamedTable
 from icebergds.statements.queries.relations import source_schema, table_or_view
-from icebergds.statements.queries.views import QUERY_COLUMNS
+from icebergds.statements.queries.temporary_views import QUERY_COLUMNS
 from icebergds.statements.results import rows
 from icebergds.statements.spark_sql import Arguments
 from icebergds.statements.text.cursor import Cursor

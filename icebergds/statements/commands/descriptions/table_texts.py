@@ -19,9 +19,8 @@ from icebergds.statements.commands.descriptions.details import (
     table_properties,
     view_properties,
 )
-from icebergds.statements.names.quoting import shown_name
 from icebergds.statements.names.scope import CatalogName, NameScope
-from icebergds.statements.names.table_names import read_name
+from icebergds.statements.names.table_names import read_name, shown_name
 from icebergds.statements.names.tables import NamedTable
 from icebergds.statements.queries.relations import source_schema, table_or_view
 from icebergds.statements.results import rows

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from icebergds.statements.commands.command import Command
-from icebergds.statements.commands.procedures.call import call
-from icebergds.statements.commands.procedures.show import describe_procedure, show_procedures
+from icebergds.statements.commands.procedures.call import call, describe_procedure, show_procedures
 
 COMMANDS: tuple[Command, ...] = (
     Command(("CALL",), call),

@@ -35,8 +35,7 @@ from icebergds.statements.commands.procedures.signature import ArgumentType, Par
 from icebergds.statements.names.scope import NameScope
 from icebergds.statements.queries.query import run_query
 from icebergds.statements.spark_sql import Arguments
-from icebergds.statements.text.cursor import Cursor, literal_value
-from icebergds.statements.text.reading import cursor_of
+from icebergds.statements.text.cursor import Cursor, cursor_of, literal_value
 from icebergds.suggestions import did_you_mean
 
 

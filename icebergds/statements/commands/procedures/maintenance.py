@@ -12,7 +12,7 @@ from icebergds.statements.commands.procedures.targets import branch_of, parts_of
 from icebergds.statements.commands.procedures.where import where_of
 from icebergds.statements.queries.query import run_query
 from icebergds.statements.spark_sql import Arguments
-from icebergds.statements.text.reading import cursor_of
+from icebergds.statements.text.cursor import cursor_of
 
 
 def expire_snapshots(call: Call) -> Rows:

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from icebergds.statements.commands.command import Command
 from icebergds.statements.commands.rows.common_tables import changes_rows, with_common_tables
-from icebergds.statements.commands.rows.delete import delete
 from icebergds.statements.commands.rows.insert import insert
 from icebergds.statements.commands.rows.merge import merge
 from icebergds.statements.commands.rows.multiple_inserts import begins_with_insert, insert_from
-from icebergds.statements.commands.rows.truncate import truncate
-from icebergds.statements.commands.rows.update import update
+from icebergds.statements.commands.rows.update import delete, truncate, update
 
 COMMANDS = (
     Command(("INSERT",), insert),

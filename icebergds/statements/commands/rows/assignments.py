@@ -1,4 +1,4 @@
-"""Reads the assignments of UPDATE and MERGE."""
+"""Reads the assignments of UPDATE and MERGE, and finds where their expressions end."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from icebergds.expr.names import quote_name
 from icebergds.spark.row_level.conditions import Value
 from icebergds.spark.row_level.defaults import default_column
 from icebergds.spec.types import NestedField
-from icebergds.statements.commands.rows.target import Target
+from icebergds.statements.commands.rows.target import StatementTarget
 from icebergds.statements.text.cursor import Cursor
 
 
 def read_assignments(
-    listed: Cursor, target: Target, text: Callable[[Cursor], str], statement: str
+    listed: Cursor, target: StatementTarget, text: Callable[[Cursor], str], statement: str
 ) -> dict[str, Value]:
     """Reads `column = value, ...`, all of it; a value may be DEFAULT.
 
@@ -41,7 +41,7 @@ def add_value(
     values: dict[str, Value],
     field: NestedField,
     value: Cursor,
-    target: Target,
+    target: StatementTarget,
     text: Callable[[Cursor], str],
     statement: str,
 ) -> None:
@@ -61,3 +61,20 @@ def add_value(
         values[path] = default_column(field, f"{statement}: table {target.named.name}")
     else:
         values[path] = text(value)
+
+
+def expression_until(cursor: Cursor, *words: str) -> Cursor:
+    """Reads what stands before one of these keywords, or before the end.
+
+    Keywords in parentheses and between CASE and END are of the expression.
+    """
+    start, depth = cursor.at, 0
+    while (token := cursor.peek()) is not None:
+        before = cursor.peek(-1)
+        if before is None or not before.is_sign("."):
+            if depth == 0 and token.is_word(*words):
+                break
+            depth += token.is_word("CASE") - token.is_word("END")
+        depth += token.is_sign("(", "[") - token.is_sign(")", "]")
+        cursor.at += 1
+    return Cursor(cursor.statement, cursor.tokens, start, cursor.at)

@@ -18,7 +18,7 @@ from icebergds.statements.commands.rows.inserted_columns import (
     with_columns,
 )
 from icebergds.statements.commands.rows.partition_values import read_partition_values
-from icebergds.statements.commands.rows.target import Target, read_target
+from icebergds.statements.commands.rows.target import StatementTarget, read_target
 from icebergds.statements.names.scope import NameScope
 from icebergds.statements.queries.common_tables import NONE, CommonTables
 from icebergds.statements.queries.functions import replace_functions
@@ -168,7 +168,7 @@ def _text(field: NestedField) -> str:
 
 
 def read_replaced_rows(
-    cursor: Cursor, target: Target, functions: Callable[[Cursor], Sequence[Replacement]]
+    cursor: Cursor, target: StatementTarget, functions: Callable[[Cursor], Sequence[Replacement]]
 ) -> str | None:
     """Reads `REPLACE WHERE condition`; returns the condition without qualifiers of columns.
 

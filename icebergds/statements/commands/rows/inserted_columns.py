@@ -12,7 +12,7 @@ from icebergds.expr.names import in_backticks, quote_name
 from icebergds.spark.types import spark_type
 from icebergds.spec.types import NestedField
 from icebergds.statements.commands.rows.partition_values import PartitionValues
-from icebergds.statements.commands.rows.target import Target
+from icebergds.statements.commands.rows.target import StatementTarget
 from icebergds.statements.text.cursor import Cursor
 
 
@@ -26,7 +26,7 @@ class InsertedColumns:
         evolves: whether the query may have more columns, which the table gets.
     """
 
-    target: Target
+    target: StatementTarget
     partition: PartitionValues
     names: tuple[str, ...] | None = None
     is_by_name: bool = False

@@ -12,9 +12,12 @@ from icebergds.errors import InvalidStatementError
 from icebergds.expr.names import in_backticks, quote_name
 from icebergds.spark.row_level.conditions import Value
 from icebergds.spark.row_level.merge import MergeBuilder
-from icebergds.statements.commands.rows.assignments import add_value, read_assignments
-from icebergds.statements.commands.rows.clauses import expression_until
-from icebergds.statements.commands.rows.target import Target, read_alias, read_target
+from icebergds.statements.commands.rows.assignments import (
+    add_value,
+    expression_until,
+    read_assignments,
+)
+from icebergds.statements.commands.rows.target import StatementTarget, read_alias, read_target
 from icebergds.statements.names.scope import CatalogName, NameScope
 from icebergds.statements.names.table_names import read_name
 from icebergds.statements.queries.common_tables import NONE, CommonTables
@@ -75,7 +78,7 @@ def merge(
 class _Sides:
     """The two sides of a merge, and how expressions on them are written."""
 
-    target: Target
+    target: StatementTarget
     source_alias: str
     source_columns: frozenset[str]
     expressions: Expressions
@@ -132,7 +135,7 @@ def _rows(cursor: Cursor) -> str:
 
 
 def _inserted(
-    cursor: Cursor, target: Target, text: Callable[[Cursor], str], statement: str
+    cursor: Cursor, target: StatementTarget, text: Callable[[Cursor], str], statement: str
 ) -> dict[str, Value]:
     """Reads `(column, ...) VALUES (value, ...)`; Spark has counted them."""
     columns = cursor.group().items()
@@ -243,7 +246,9 @@ def _all_rows(
     return common.query(scope, arguments, relation.statement, query)
 
 
-def _told_apart(target: Target, source: _MergeSource) -> tuple[Target, _MergeSource]:
+def _told_apart(
+    target: StatementTarget, source: _MergeSource
+) -> tuple[StatementTarget, _MergeSource]:
     """Both sides under their whole names, if the last parts of these are the same."""
     if target.alias is not None or not source.name or target.called.lower() != source.alias.lower():
         return target, source

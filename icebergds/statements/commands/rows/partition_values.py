@@ -14,7 +14,7 @@ from icebergds.expr.names import in_backticks
 from icebergds.spark.types import spark_type
 from icebergds.spec.transforms import IdentityTransform
 from icebergds.spec.types import NestedField
-from icebergds.statements.commands.rows.target import Target
+from icebergds.statements.commands.rows.target import StatementTarget
 from icebergds.statements.names.scope import NameScope
 from icebergds.statements.spark_sql import Arguments, spark_sql
 from icebergds.statements.text.cursor import Cursor
@@ -42,7 +42,9 @@ class PartitionValues:
         )
 
 
-def read_partition_values(scope: NameScope, cursor: Cursor, target: Target) -> PartitionValues:
+def read_partition_values(
+    scope: NameScope, cursor: Cursor, target: StatementTarget
+) -> PartitionValues:
     """Reads `PARTITION (column = literal, column, ...)`, if it comes next.
 
     A column without a value has those of the query. As in Spark, a literal of any type is cast to
@@ -68,7 +70,7 @@ def read_partition_values(scope: NameScope, cursor: Cursor, target: Target) -> P
     return PartitionValues(_cast(scope, target, fields, written))
 
 
-def _partition_columns(target: Target) -> dict[str, NestedField]:
+def _partition_columns(target: StatementTarget) -> dict[str, NestedField]:
     """The columns that the table is partitioned by as they are, by name in lower case."""
     schema = target.table.schema()
     by_id = {each.field_id: each for each in schema.fields}
@@ -81,7 +83,7 @@ def _partition_columns(target: Target) -> dict[str, NestedField]:
     }
 
 
-def _unknown(target: Target, name: str, known: Mapping[str, NestedField]) -> str:
+def _unknown(target: StatementTarget, name: str, known: Mapping[str, NestedField]) -> str:
     names = [each.name for each in known.values()]
     hint = did_you_mean(name, names) or (
         f"there are {', '.join(names)}" if names else "leave PARTITION out"
@@ -93,7 +95,7 @@ def _unknown(target: Target, name: str, known: Mapping[str, NestedField]) -> str
 
 
 def _cast(
-    scope: NameScope, target: Target, fields: list[NestedField], written: Mapping[str, str]
+    scope: NameScope, target: StatementTarget, fields: list[NestedField], written: Mapping[str, str]
 ) -> dict[str, str]:
     if not fields:
         return {}

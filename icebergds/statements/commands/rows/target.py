@@ -1,4 +1,4 @@
-"""Reads the table that a statement changes (`Target`)."""
+"""Reads the table that a statement changes (`StatementTarget`)."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ from icebergds.spec.table_properties import (
     AUTO_SCHEMA_EVOLUTION,
 )
 from icebergds.spec.types import NestedField
-from icebergds.statements.names.audits import audit_options
-from icebergds.statements.names.scope import NameScope
+from icebergds.statements.names.scope import NameScope, audit_options
 from icebergds.statements.names.table_names import read_name
 from icebergds.statements.names.tables import NamedTable, find_table_to_write
 from icebergds.statements.queries.naming import is_name_of_other, is_qualified, long_qualifiers
@@ -27,7 +26,7 @@ from icebergds.statements.text.splice import spliced
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class StatementTarget:
     """The table that a statement changes.
 
     Attributes:
@@ -66,7 +65,7 @@ class Target:
         full = (self.named.name.catalog, *self.named.name.parts)
         return {each: alias for name in (self.name, full) for each in long_qualifiers(name)}
 
-    def within(self, scope: NameScope, statement: Cursor) -> Target:
+    def within(self, scope: NameScope, statement: Cursor) -> StatementTarget:
         """The table under its whole name, if the last part could mean something else.
 
         Args:
@@ -124,7 +123,7 @@ class Target:
         return {"branch": branch, "options": options}
 
 
-def read_target(scope: NameScope, cursor: Cursor) -> Target | None:
+def read_target(scope: NameScope, cursor: Cursor) -> StatementTarget | None:
     """Reads a name of a table and options behind it; None if it is one of Spark's own.
 
     Raises:
@@ -144,7 +143,7 @@ def read_target(scope: NameScope, cursor: Cursor) -> Target | None:
     if cursor.is_at("WITH") and (token := cursor.peek(1)) is not None and token.is_sign("("):
         cursor.next()
         given = read_properties(cursor.group())
-    return Target(find_table_to_write(scope, name), parts, given)
+    return StatementTarget(find_table_to_write(scope, name), parts, given)
 
 
 def _without_braces(cursor: Cursor) -> str:

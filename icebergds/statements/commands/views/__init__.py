@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from icebergds.statements.commands.command import Command
 from icebergds.statements.commands.views.alter import alter_view, drop_view
-from icebergds.statements.commands.views.create import create_view
-from icebergds.statements.commands.views.temporary import create_temporary_view
+from icebergds.statements.commands.views.create import create_temporary_view, create_view
 
 _TEMPORARY = tuple(
     Command(("CREATE", *replaces, *is_global, word, "VIEW"), create_temporary_view)

@@ -1,4 +1,4 @@
-"""ALTER VIEW and DROP VIEW."""
+"""ALTER VIEW and DROP VIEW; refuses views of Spark's catalog that would read our tables."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from icebergds.statements.commands.views.definition import (
     refuse_reserved,
 )
 from icebergds.statements.commands.views.new_view import analysed_view
-from icebergds.statements.commands.views.spark_views import refuse_ours_in_spark
 from icebergds.statements.names.scope import CatalogName, NameScope
 from icebergds.statements.names.table_names import read_name
+from icebergds.statements.queries.references import find_references
 from icebergds.statements.results import nothing
 from icebergds.statements.spark_sql import Arguments
 from icebergds.statements.text.cursor import Cursor
@@ -114,3 +114,18 @@ def _unset(scope: NameScope, name: CatalogName, cursor: Cursor) -> None:
             "IF EXISTS"
         )
     view.remove_properties(*keys)
+
+
+def refuse_ours_in_spark(scope: NameScope, view: tuple[str, ...], definition: Cursor) -> None:
+    """Raises InvalidStatementError if the definition of a view names a table of ours.
+
+    Spark keeps the text, and does not know our catalogs when it reads it.
+    """
+    for reference in find_references(definition):
+        ours = scope.table(reference.name)
+        if ours is not None:
+            shown = f"{ours.catalog}.{'.'.join(ours.parts[:-1])}.{view[-1]}"
+            raise InvalidStatementError(
+                f"view {'.'.join(view)} is one of Spark's own catalog, which cannot read {ours}; "
+                f"create it beside the table (CREATE VIEW {shown} ...), or as a TEMPORARY VIEW"
+            )

@@ -1,15 +1,18 @@
-"""CREATE VIEW, in a catalog."""
+"""CREATE VIEW, in a catalog, and CREATE TEMPORARY VIEW over tables of ours."""
 
 from __future__ import annotations
 
 from pyspark.sql import DataFrame
 
-from icebergds.errors import AlreadyExistsError
+from icebergds.errors import AlreadyExistsError, InvalidStatementError
+from icebergds.statements.commands.views.alter import refuse_ours_in_spark
 from icebergds.statements.commands.views.definition import read_definition
 from icebergds.statements.commands.views.new_view import analysed_view
-from icebergds.statements.commands.views.spark_views import refuse_ours_in_spark
 from icebergds.statements.names.scope import NameScope
 from icebergds.statements.names.table_names import read_name
+from icebergds.statements.queries.query import our_frame
+from icebergds.statements.queries.temporary_views import TemporaryView, keep_temporary_view
+from icebergds.statements.queries.view_columns import with_columns
 from icebergds.statements.results import nothing
 from icebergds.statements.spark_sql import Arguments
 from icebergds.statements.text.cursor import Cursor
@@ -38,3 +41,57 @@ def create_view(scope: NameScope, cursor: Cursor, arguments: Arguments) -> DataF
         if not may_exist:
             raise
     return nothing(scope.spark)
+
+
+_GLOBAL = "global_temp"
+
+
+def create_temporary_view(
+    scope: NameScope, cursor: Cursor, arguments: Arguments
+) -> DataFrame | None:
+    """Runs `CREATE [OR REPLACE] [GLOBAL] TEMPORARY VIEW name ... AS query`.
+
+    Statements read it as our tables are then. For Spark alone it keeps the state of the tables
+    that it was created with.
+    """
+    cursor.expect("CREATE")
+    replaces = cursor.take("OR", "REPLACE")
+    is_global = cursor.take("GLOBAL")
+    cursor.next()
+    cursor.expect("VIEW")
+    if not _has_query(cursor):
+        # CREATE TEMPORARY VIEW ... USING.
+        return None
+    parts = read_name(scope, cursor, "the name of a view")
+    definition = read_definition(cursor)
+    frame = our_frame(scope, definition.query, arguments)
+    if frame is None:
+        return None
+    if definition.has_clauses:
+        raise InvalidStatementError(
+            f"view {'.'.join(parts)}: temporary views have no TBLPROPERTIES and no SCHEMA BINDING"
+        )
+    if is_global and len(parts) == 2 and parts[0].lower() == _GLOBAL:
+        parts = parts[1:]
+    if len(parts) > 1:
+        raise InvalidStatementError(
+            f"view {'.'.join(parts)}: the name of a temporary view has no other parts"
+        )
+    query = frame.schema
+    frame = with_columns(frame, parts[0], definition.columns)
+    if is_global:
+        create = frame.createOrReplaceGlobalTempView if replaces else frame.createGlobalTempView
+    else:
+        create = frame.createOrReplaceTempView if replaces else frame.createTempView
+    create(parts[0])
+    view = TemporaryView(
+        definition.query, arguments, scope.current, query, tuple(definition.columns)
+    )
+    keep_temporary_view(scope.spark, (_GLOBAL, *parts) if is_global else parts, view)
+    return nothing(scope.spark)
+
+
+def _has_query(cursor: Cursor) -> bool:
+    ahead = Cursor(cursor.statement, cursor.tokens, cursor.at, cursor.end)
+    ahead.until("AS")
+    return not ahead.is_done

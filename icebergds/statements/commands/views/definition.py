@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from icebergds.errors import InvalidStatementError
-from icebergds.statements.queries.views import QUERY_COLUMNS
+from icebergds.statements.queries.temporary_views import QUERY_COLUMNS
 from icebergds.statements.text.cursor import Cursor
 from icebergds.statements.text.properties import read_properties
 

@@ -11,12 +11,11 @@ from pyspark.sql.types import StructType
 from icebergds.errors import InvalidStatementError, NoSuchViewError, UnsupportedFeatureError
 from icebergds.expr.names import split_name
 from icebergds.statements.commands.views.definition import LOCATION, Definition
-from icebergds.statements.names.current import CurrentNamespace
-from icebergds.statements.names.scope import CatalogName, NameScope
+from icebergds.statements.names.scope import CatalogName, CurrentNamespace, NameScope
 from icebergds.statements.queries.query import run_query
 from icebergds.statements.queries.references import find_references
+from icebergds.statements.queries.temporary_views import QUERY_COLUMNS
 from icebergds.statements.queries.view_columns import with_columns
-from icebergds.statements.queries.views import QUERY_COLUMNS
 from icebergds.statements.spark_sql import Arguments, spark_sql
 from icebergds.statements.text.cursor import Cursor
 

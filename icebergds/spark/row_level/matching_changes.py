@@ -1,0 +1,159 @@
+"""Deletes, updates or overwrites the rows that match a condition."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pyspark.sql import Column, DataFrame, functions as f
+
+from icebergds.commit.snapshot_commit import Committed
+from icebergds.errors import InvalidDataError, InvalidOptionError
+from icebergds.expr.names import quote_name
+from icebergds.expr.nodes import TRUE, Expr
+from icebergds.operations.write.isolation import check_rows_since_read
+from icebergds.spark.float_texts import floats_as_text
+from icebergds.spark.row_level.assignments import plan_assignments
+from icebergds.spark.row_level.conditions import (
+    Value,
+    as_column,
+    check_condition,
+    described,
+    named_columns,
+)
+from icebergds.spark.row_level.rows import StatementRows
+from icebergds.spark.row_level.target import FILE, LAST_UPDATED, POS, ROW_ID, WRITE, Target
+from icebergds.spark.types import spark_schema
+from icebergds.write.changes.position_delta import TARGET_COLUMN
+
+
+def delete_matching(
+    target: Target, condition: str | Column, row_filter: Expr | None
+) -> Committed | None:
+    """Deletes the rows that match a condition, with delete files or by rewriting their files.
+
+    Args:
+        row_filter: the condition to plan the scan with; None if it cannot be used for that.
+
+    Raises:
+        InvalidFilterError: the condition does not fit the table, or is not deterministic.
+        InvalidOptionError: it is neither SQL nor a column.
+        PySparkException: the Spark job or the query failed for another reason.
+    """
+    target.mode()
+    if row_filter is None:
+        row_filter = target.plannable_part(condition)
+    deleted, rows = _rows_to_delete(target, condition, row_filter, "delete: condition")
+    return None if target.snapshot() is None else target.save(deleted, rows)
+
+
+def update_matching(
+    target: Target, values: Mapping[str, Value], condition: str | Column | None
+) -> Committed | None:
+    """Updates columns of the rows that match a condition, as `delete_matching` deletes rows.
+
+    Args:
+        values: by column; all are computed from the row before the update.
+        condition: None for all rows.
+
+    Raises:
+        InvalidFilterError: the condition does not fit the table, or is not deterministic.
+        InvalidOptionError: the condition is neither SQL nor a column, or a value is not a `Value`.
+        InvalidDataError: a column is unknown or given twice, or a value does not fit its type.
+        PySparkException: the Spark job or the query failed for another reason.
+    """
+    target.mode()
+    empty = target.called(target.spark.createDataFrame([], spark_schema(target.schema)))
+    assigned = plan_assignments(target, values, empty, "update")
+    wanted = f.lit(True) if condition is None else as_column(condition, "update: condition")
+    check_condition(empty, wanted, described("update: condition", condition))
+    if target.snapshot() is None:
+        return None
+    row_filter = target.plannable_part(condition)
+    may_be_sub_queries = any("select" in str(value).lower() for value in values.values())
+    rows = target.rows(None, row_filter, with_ids=True, as_one=may_be_sub_queries)
+    columns = [
+        assigned.get(field.name, f.col(quote_name((field.name,)))).alias(field.name)
+        for field in target.schema.fields
+    ]
+    lineage = [f.col(ROW_ID), f.lit(None).cast("bigint").alias(LAST_UPDATED)]
+    changes = (
+        target.called(rows.frame)
+        .where(wanted)
+        .select(
+            FILE,
+            POS,
+            f.lit(True).alias(WRITE),
+            *columns,
+            *(lineage if target.has_lineage else []),
+        )
+    )
+    return target.save(changes, rows)
+
+
+def overwrite_matching(target: Target, df: DataFrame, condition: str | Column) -> Committed | None:
+    """Deletes the rows that match a condition and adds those of a DataFrame, in one commit.
+
+    For conditions that match only some rows of their files. Rows are deleted as the table
+    property `write.delete.mode` says.
+
+    Raises:
+        InvalidFilterError: the condition does not fit the table, or is not deterministic.
+        InvalidDataError: the rows do not fit the table.
+        ValidationError: the rows to replace were changed since the caller saw the table.
+        PySparkException: the Spark job or the query failed for another reason.
+    """
+    target.mode()
+    names = [name.lower() for name in df.columns]
+    if len(set(names)) < len(names):
+        raise InvalidDataError(
+            f"table {target.state.name}: the rows to write have two columns with the same name: "
+            f"{', '.join(df.columns)}; drop or rename one"
+        )
+    if target.options.merge_schema:
+        raise InvalidOptionError(
+            "an overwrite whose filter matches only some rows of a file does not support option "
+            "'merge-schema'; add the columns first, with an append of no rows"
+        )
+    if taken := sorted(_CONTROL_COLUMNS & set(names)):
+        raise InvalidDataError(
+            f"table {target.state.name} has no column {', '.join(taken)}: the rows were read with "
+            "metadata columns; drop these"
+        )
+    df = floats_as_text(df, target.schema)
+    row_filter = target.plannable(condition)
+    overwritten = TRUE if row_filter is None else row_filter
+    check_rows_since_read(target.options, target.table, target.isolation_level(), overwritten)
+    deleted, rows = _rows_to_delete(target, condition, row_filter, "overwrite: condition")
+    columns = [f.col(quote_name((name,))) for name in df.columns]
+    added = df.select(
+        f.lit(None).cast("string").alias(FILE),
+        f.lit(None).cast("bigint").alias(POS),
+        f.lit(True).alias(WRITE),
+        *columns,
+    )
+    return target.save(added.unionByName(deleted, allowMissingColumns=True), rows)
+
+
+_CONTROL_COLUMNS = {FILE, POS, WRITE, ROW_ID, LAST_UPDATED, TARGET_COLUMN}
+
+
+def _rows_to_delete(
+    target: Target, condition: str | Column, row_filter: Expr | None, what: str
+) -> tuple[DataFrame, StatementRows]:
+    """The deletes of the matching rows, for `write.changes.position_delta`, and the rows read.
+
+    Args:
+        row_filter: the condition to plan the scan with; None if it cannot be used for that.
+        what: the condition, for messages.
+
+    Raises:
+        InvalidFilterError: the condition does not fit the table, or is not deterministic.
+        InvalidOptionError: it is neither SQL nor a column.
+    """
+    wanted = as_column(condition, what)
+    names = [field.name for field in target.schema.fields]
+    empty = target.called(target.spark.createDataFrame([], spark_schema(target.schema)))
+    check_condition(empty, wanted, described(what, condition))
+    rows = target.rows(named_columns([condition], names), row_filter)
+    frame = target.called(rows.frame)
+    return frame.where(wanted).select(FILE, POS, f.lit(False).alias(WRITE)), rows
