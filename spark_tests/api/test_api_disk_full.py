@@ -40,6 +40,7 @@ def test_a_full_disk_is_told_and_leaves_the_table(tmp_path: Path, file_format: s
         capture_output=True,
         text=True,
         check=False,
+        cwd=Path(__file__).parents[1],
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (_LIMIT, _LIMIT)),
     )
     assert done.returncode == 0, done.stderr

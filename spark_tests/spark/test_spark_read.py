@@ -10,6 +10,7 @@ from pyspark.sql import SparkSession
 from spark_reads import ids, load, message_of, session_conf
 from spark_tables import LIVE_PEOPLE, PEOPLE, people
 
+from icebergds.spark.patches import own
 from icebergds.spec.schema import Schema
 from icebergds.spec.types import LONG, STRING, NestedField
 
@@ -99,9 +100,9 @@ def test_a_view_of_a_dataframe_joins_with_itself(
 def test_tables_of_the_session_catalog_are_refused_with_advice(
     spark: SparkSession, table: Path
 ) -> None:
-    """Also in a session that is not registered, whose own method this is."""
+    """Also in a session that is not registered."""
     statement = f"CREATE TABLE stored USING icebergpy OPTIONS (path '{table}')"
-    message = message_of(lambda: type(spark).sql(spark, statement))
+    message = message_of(lambda: own(spark, "sql")(statement))
     assert "InvalidOptionError" in message
     assert "CREATE TEMPORARY VIEW" in message
 
