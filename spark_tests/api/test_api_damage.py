@@ -14,13 +14,13 @@ from built.api_tables import ids_of
 from built.commit_tables import SCHEMA, CommitTable, create_table
 from built.damage import double_block, drop_block, into_small_blocks, swap_files
 from built.data_files import write_file
+from built.replace_files import ReplaceFiles
 from built.rows import arrow_table
 from built.tables import TableBuilder
 
 import icebergds
 from icebergds import Table
 from icebergds.commit.data_files import Append
-from icebergds.commit.replace_files import ReplaceFiles
 from icebergds.commit.row_delta import RowDelta
 from icebergds.errors import CorruptFileError
 from icebergds.formats.manifests.manifest_list import write_manifest_list

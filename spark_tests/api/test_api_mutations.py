@@ -20,12 +20,12 @@ from built.damage import (
     swap_files,
 )
 from built.data_files import write_file
+from built.replace_files import ReplaceFiles
 from built.rows import arrow_table
 from effort import rounds
 
 import icebergds
 from icebergds.commit.data_files import Append
-from icebergds.commit.replace_files import ReplaceFiles
 from icebergds.commit.row_delta import RowDelta
 from icebergds.errors import IcebergError
 from icebergds.formats.deletes.deletion_vector import encode_deletion_vector

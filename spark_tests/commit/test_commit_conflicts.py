@@ -6,11 +6,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from built.replace_files import ReplaceFiles
 from commit_races import Race
 
 from icebergds.commit.data_files import Append, Delete, Overwrite
 from icebergds.commit.options import IsolationLevel
-from icebergds.commit.replace_files import ReplaceFiles
 from icebergds.commit.replace_partitions import ReplacePartitions
 from icebergds.commit.snapshot_commit import Action
 from icebergds.commit.validation import Isolation

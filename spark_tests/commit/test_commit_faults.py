@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 from built.commit_tables import CommitTable, create_table
+from built.replace_files import ReplaceFiles
 from effort import some
 from interleaving import InterleavedOperations
 
 from icebergds.catalog.filesystem.commits import location_operations
 from icebergds.commit.data_files import Append, FastAppend, Overwrite
 from icebergds.commit.operations import TableOperations
-from icebergds.commit.replace_files import ReplaceFiles
 from icebergds.commit.replace_partitions import ReplacePartitions
 from icebergds.commit.snapshot_commit import Action, commit_snapshot
 from icebergds.errors import CommitConflictError, CommitStateUnknownError, ValidationError

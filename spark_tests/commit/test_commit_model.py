@@ -12,12 +12,12 @@ from typing import Any, TypeVar
 
 import pytest
 from built.commit_tables import CommitTable, create_table
+from built.replace_files import ReplaceFiles
 from effort import examples
 from hypothesis import given, strategies as st
 
 from icebergds.commit.data_files import Append, Delete, FastAppend, Overwrite
 from icebergds.commit.options import NothingToCommitError
-from icebergds.commit.replace_files import ReplaceFiles
 from icebergds.commit.replace_partitions import ReplacePartitions
 from icebergds.commit.rewrite_manifests import RewriteManifests
 from icebergds.errors import ValidationError

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from built.commit_tables import BY_DAY, SCHEMA, CommitTable, create_table, open_table
 from built.files import write_parquet_file
+from built.replace_files import ReplaceFiles
 from built.tables import TableBuilder
 
 from icebergds.commit.base import commit_base
@@ -23,7 +24,6 @@ from icebergds.commit.data_files import (
 from icebergds.commit.file_selection import these_files
 from icebergds.commit.filter_manifests import filter_manifests
 from icebergds.commit.options import IsolationLevel
-from icebergds.commit.replace_files import ReplaceFiles
 from icebergds.commit.replace_partitions import ReplacePartitions
 from icebergds.commit.validation import Isolation
 from icebergds.commit.workspace import Workspace

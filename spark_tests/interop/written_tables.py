@@ -7,12 +7,12 @@ import math
 from decimal import Decimal
 from typing import Any
 
+from built.replace_files import ReplaceFiles
 from oracles.arrow_schema import list_of, map_of, struct
 from our_tables import OUR_TABLES, OurTable, Writer, table
 from sample_values import NANOSECONDS, SAMPLES, column_of, columns_of, rows_of
 
 from icebergds.commit.data_files import FastAppend
-from icebergds.commit.replace_files import ReplaceFiles
 from icebergds.commit.snapshot_commit import commit_snapshot
 from icebergds.formats.manifests.manifest import read_manifest
 from icebergds.formats.manifests.manifest_list import read_snapshot_manifests

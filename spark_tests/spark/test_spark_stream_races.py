@@ -8,6 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from built.contents import live_files
+from built.replace_files import ReplaceFiles
 from pyspark.sql import SparkSession
 from spark_changes import expected, rows_of
 from spark_feeds import Feed
@@ -15,7 +16,6 @@ from spark_writes import create
 
 from icebergds import Table, load_table
 from icebergds.catalog.address import TableAddress
-from icebergds.commit.replace_files import ReplaceFiles
 from icebergds.commit.snapshot_commit import commit_snapshot
 from icebergds.errors import ValidationError
 from icebergds.operations.write.append_overwrite import prepare_write

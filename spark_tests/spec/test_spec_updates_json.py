@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import pytest
 from built.metadata import (
     SCHEMA,
     UUID,
@@ -17,16 +16,13 @@ from built.metadata import (
     spec,
     tag,
 )
-from hypothesis import given, strategies as st
+from hypothesis import example, given, strategies as st
 from pydantic import TypeAdapter
 from pyiceberg.table.update import TableRequirement as PyRequirement, TableUpdate as PyUpdate
 
-from icebergds.errors import InvalidMetadataError, UnsupportedFeatureError
 from icebergds.spec.encryption import EncryptedKey
 from icebergds.spec.json.updates import (
-    requirement_from_json,
     requirement_to_json,
-    update_from_json,
     update_to_json,
 )
 from icebergds.spec.statistics import BlobMetadata, PartitionStatisticsFile, StatisticsFile
@@ -78,7 +74,7 @@ UPDATES: st.SearchStrategy[TableUpdate] = st.one_of(
     st.builds(UpgradeFormatVersion, INTS),
     st.just(AddSchema(SCHEMA)),
     st.builds(SetCurrentSchema, INTS),
-    st.just(AddPartitionSpec(spec(part(1, "identity", "id", 1000), part(2, "day", "d")))),
+    st.just(AddPartitionSpec(spec(part(1, "identity", "id", 1000), part(2, "day", "d", 1001)))),
     st.builds(SetDefaultSpec, INTS),
     st.just(AddSortOrder(sort_by(1))),
     st.builds(SetDefaultSortOrder, INTS),
@@ -112,57 +108,44 @@ REQUIREMENTS: st.SearchStrategy[TableRequirement] = st.one_of(
     st.builds(AssertDefaultSpecId, INTS),
     st.builds(AssertDefaultSortOrderId, INTS),
 )
-EXAMPLES: list[TableUpdate] = [
-    AssignUuid(UUID),
-    UpgradeFormatVersion(2),
-    AddSchema(SCHEMA),
-    SetCurrentSchema(-1),
-    AddPartitionSpec(spec(part(1, "identity", "id", 1000))),
-    SetDefaultSpec(-1),
-    AddSortOrder(sort_by(1)),
-    SetDefaultSortOrder(-1),
-    AddSnapshot(snapshot(new_table(), 1)),
-    SetSnapshotRef("main", branch(1, min_snapshots_to_keep=2)),
-    RemoveSnapshots((1, 2)),
-    RemoveSnapshotRef("v1"),
-    SetLocation("s3://b/t"),
-    SetProperties({"a": "b"}),
-    RemoveProperties(("a",)),
-    SetStatistics(StatisticsFile(1, "/s", 2, 3, (BLOB,))),
-    RemoveStatistics(1),
-    SetPartitionStatistics(PartitionStatisticsFile(1, "/p", 2)),
-    RemovePartitionStatistics(1),
-    RemovePartitionSpecs((1,)),
-    RemoveSchemas((1,)),
-]
 
 
-@given(UPDATES)
-def test_an_update_survives_its_json(update: TableUpdate) -> None:
-    assert update_from_json(json.loads(json.dumps(update_to_json(update)))) == update
+def bare(obj: Any) -> Any:
+    """JSON without members that may be left out: null and empty lists."""
+    if isinstance(obj, dict):
+        return {name: bare(value) for name, value in obj.items() if value not in (None, [])}
+    return [bare(value) for value in obj] if isinstance(obj, list) else obj
 
 
-@given(REQUIREMENTS)
-def test_a_requirement_survives_its_json(requirement: TableRequirement) -> None:
-    text = json.dumps(requirement_to_json(requirement))
-    assert requirement_from_json(json.loads(text)) == requirement
+# PyIceberg takes no text for a UUID that is none, and knows no keys.
+_ELSEWHERE = (AssignUuid, AddEncryptionKey, RemoveEncryptionKey)
 
 
-@pytest.mark.parametrize("update", EXAMPLES, ids=lambda update: type(update).__name__)
-def test_another_client_reads_and_writes_the_same_json(update: TableUpdate) -> None:
+@given(UPDATES.filter(lambda update: not isinstance(update, _ELSEWHERE)))
+@example(AssignUuid(UUID))
+def test_another_client_reads_the_updates(update: TableUpdate) -> None:
     ours = update_to_json(update)
     theirs = TypeAdapter(PyUpdate).validate_json(json.dumps(ours))
-    assert theirs.action == ours["action"]  # type: ignore[attr-defined]
-    assert update_from_json(json.loads(theirs.model_dump_json())) == update  # type: ignore[attr-defined]
+    assert bare(json.loads(theirs.model_dump_json())) == bare(ours)  # type: ignore[attr-defined]
+
+
+def test_keys_are_sent_as_base64() -> None:
+    assert update_to_json(AddEncryptionKey(EncryptedKey("k", b"key"))) == {
+        "action": "add-encryption-key",
+        "encryption-key": {"key-id": "k", "encrypted-key-metadata": "a2V5"},
+    }
+    assert update_to_json(RemoveEncryptionKey("k")) == {
+        "action": "remove-encryption-key",
+        "key-id": "k",
+    }
 
 
 @given(REQUIREMENTS.filter(lambda r: not isinstance(r, AssertTableUuid)))
-def test_another_client_reads_and_writes_the_same_requirements(
-    requirement: TableRequirement,
-) -> None:
-    theirs = TypeAdapter(PyRequirement).validate_json(json.dumps(requirement_to_json(requirement)))
-    text = theirs.model_dump_json()  # type: ignore[attr-defined]
-    assert requirement_from_json(json.loads(text)) == requirement
+@example(AssertTableUuid(UUID))
+def test_another_client_reads_the_requirements(requirement: TableRequirement) -> None:
+    ours = requirement_to_json(requirement)
+    theirs = TypeAdapter(PyRequirement).validate_json(json.dumps(ours))
+    assert bare(json.loads(theirs.model_dump_json())) == bare(ours)  # type: ignore[attr-defined]
 
 
 def test_a_reference_that_must_not_exist_is_a_null_not_an_absence() -> None:
@@ -171,38 +154,10 @@ def test_a_reference_that_must_not_exist_is_a_null_not_an_absence() -> None:
         "ref": "main",
         "snapshot-id": None,
     }
-    with pytest.raises(InvalidMetadataError, match="lacks 'snapshot-id'"):
-        requirement_from_json({"type": "assert-ref-snapshot-id", "ref": "main"})
 
 
 def test_ids_of_specs_may_be_left_to_the_catalog() -> None:
-    field = {"source-id": 2, "transform": "day", "name": "d"}
-    obj = {"action": "add-spec", "spec": {"fields": [field]}}
     update = AddPartitionSpec(spec(part(2, "day", "d")))
-    assert update_from_json(obj) == update
-    assert update_to_json(update)["spec"]["fields"] == [field]
-
-
-@pytest.mark.parametrize(
-    ("obj", "error", "message"),
-    [
-        ([], InvalidMetadataError, "a table update is"),
-        ({}, InvalidMetadataError, "lacks 'action'"),
-        (
-            {"action": "add-view-version"},
-            UnsupportedFeatureError,
-            "'add-view-version' is unknown",
-        ),
-        ({"action": "remove-snapshots"}, InvalidMetadataError, "lacks 'snapshot-ids'"),
-        ({"action": "set-properties"}, InvalidMetadataError, "lacks 'updates'"),
-        ({"action": "set-location", "location": 1}, InvalidMetadataError, "'location' of update"),
-    ],
-)
-def test_malformed_updates_are_named(obj: Any, error: type[Exception], message: str) -> None:
-    with pytest.raises(error, match=message):
-        update_from_json(obj)
-
-
-def test_unknown_requirements_are_named() -> None:
-    with pytest.raises(UnsupportedFeatureError, match="'assert-view-uuid' is unknown"):
-        requirement_from_json({"type": "assert-view-uuid", "uuid": "x"})
+    assert update_to_json(update)["spec"]["fields"] == [
+        {"source-id": 2, "transform": "day", "name": "d"}
+    ]

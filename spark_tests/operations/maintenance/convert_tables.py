@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from built.delta_tables import DeltaTable
+from built.replace_files import ReplaceFiles
 
 from icebergds.catalog.address import TableAddress
 from icebergds.catalog.loaded_table import LoadedTable
 from icebergds.commit.data_files import RewriteRows
 from icebergds.commit.options import IsolationLevel
-from icebergds.commit.replace_files import ReplaceFiles
 from icebergds.commit.row_delta import RowDelta
 from icebergds.commit.snapshot_commit import Action
 from icebergds.commit.validation import Isolation

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from built.replace_files import ReplaceFiles
 from convert_tables import Meanwhile, RacingTable
 from effort import given_seed, rounds
 
 from icebergds.commit.data_files import Append, RewriteRows
 from icebergds.commit.options import IsolationLevel
-from icebergds.commit.replace_files import ReplaceFiles
 from icebergds.commit.validation import Isolation
 from icebergds.errors import ValidationError
 from icebergds.operations.maintenance.deletes.convert_equality_deletes import (

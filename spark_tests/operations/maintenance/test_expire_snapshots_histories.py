@@ -13,13 +13,13 @@ from typing import Any
 
 from built.commit_tables import SCHEMA, CommitTable, create_table, open_table
 from built.contents import snapshot_entries
+from built.replace_files import ReplaceFiles
 from built.tables import TableBuilder
 from effort import examples
 from hypothesis import given, strategies as st
 
 from icebergds.api.table import Table, load_table
 from icebergds.commit.data_files import Append, Delete, FastAppend
-from icebergds.commit.replace_files import ReplaceFiles
 from icebergds.expr.sql import parse_filter
 from icebergds.formats.manifests.manifest_list import read_snapshot_manifests
 from icebergds.io.fileio import FileIO

@@ -13,12 +13,12 @@ import pyarrow as pa
 import pytest
 from built.api_tables import catalog_in, create_table, ids_of, open_table, rows
 from built.delta_tables import BY_DATA, BY_ID, UNPARTITIONED, DeltaTable
+from built.replace_files import ReplaceFiles
 from effort import examples, rounds
 from hypothesis import given, strategies as st
 
 from icebergds.catalog.address import TableAddress
 from icebergds.catalog.loaded_table import LoadedTable
-from icebergds.commit.replace_files import ReplaceFiles
 from icebergds.formats.arrow.types import to_array
 from icebergds.operations.maintenance.deletes.remove_dangling_deletes import remove_dangling_deletes
 from icebergds.operations.maintenance.rewrite_manifests import rewrite_manifests

@@ -19,6 +19,7 @@ from built.commit_tables import (
 )
 from built.contents import snapshot_entries
 from built.delta_tables import BY_DATA, DeltaTable
+from built.replace_files import ReplaceFiles
 from built.tables import TableBuilder
 from commit.interleaving import InterleavedOperations
 from effort import examples
@@ -29,7 +30,6 @@ from icebergds.catalog.address import TableAddress
 from icebergds.catalog.loaded_table import LoadedTable
 from icebergds.commit.data_files import Append
 from icebergds.commit.operations import TableOperations
-from icebergds.commit.replace_files import ReplaceFiles
 from icebergds.errors import InvalidOptionError
 from icebergds.formats.deletes.position_deletes import only_data_path, read_position_deletes
 from icebergds.io.fileio import FileIO

@@ -14,6 +14,7 @@ import pytest
 from built.api_tables import catalog_in, create_table, ids_of, rows
 from built.commit_tables import CommitTable, create_table as table_of_files
 from built.delta_tables import BY_DATA, DeltaTable
+from built.replace_files import ReplaceFiles
 from commit.interleaving import InterleavedOperations
 
 from icebergds.api.table import load_table
@@ -22,7 +23,6 @@ from icebergds.catalog.loaded_table import LoadedTable
 from icebergds.commit import cluster_manifests
 from icebergds.commit.data_files import Delete, FastAppend
 from icebergds.commit.operations import TableOperations
-from icebergds.commit.replace_files import ReplaceFiles
 from icebergds.errors import InvalidOptionError, MissingFileError
 from icebergds.expr.sql import parse_filter
 from icebergds.formats.manifests.manifest import read_manifest

@@ -13,13 +13,13 @@ import pytest
 from built.api_tables import faulty
 from built.commit_tables import CommitTable, open_table
 from built.contents import unused_files
+from built.replace_files import ReplaceFiles
 from position_delete_tables import ALL, Days, position_deletes_of
 
 from icebergds import RewrittenPositionDeletes
 from icebergds.catalog.address import TableAddress
 from icebergds.catalog.loaded_table import load_for_write
 from icebergds.commit.options import IsolationLevel
-from icebergds.commit.replace_files import ReplaceFiles
 from icebergds.commit.row_delta import RowDelta
 from icebergds.commit.validation import Isolation
 from icebergds.errors import (
