@@ -8,6 +8,8 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from icebergds.version import __version__ as __version__
+
 if TYPE_CHECKING:
     from icebergds.api.catalog import Catalog, load_catalog
     from icebergds.api.catalog_transaction import CatalogTransaction
@@ -124,7 +126,6 @@ if TYPE_CHECKING:
         UUIDType,
         VariantType,
     )
-    from icebergds.version import __version__ as __version__
 
 # Every Python worker of Spark imports this package, so names are imported on first use.
 _NAMES = {
@@ -259,7 +260,6 @@ _NAMES = {
         "UnknownType",
         "VariantType",
     ),
-    "icebergds.version": ("__version__",),
 }
 _HOMES = {name: home for home, names in _NAMES.items() for name in names}
 
