@@ -55,7 +55,7 @@ class ReplacePartitions:
 
 @dataclass(frozen=True, slots=True)
 class _ReplacedPartitions:
-    """Selects the files of some partitions, unless rows of other partitions would go with them."""
+    """Selects the files of some partitions, unless that removes rows of other ones."""
 
     base: CommitBase
     partitions: PartitionSelection

@@ -97,11 +97,11 @@ def commit_changes(
 ) -> Sequence[TableState]:
     """Commits the changes that `produce` returns; after a conflict, tries again.
 
-    Of several tables, the one that allows the fewest retries decides how often.
+    The table that allows the fewest retries sets their number.
 
     Args:
         is_committed: whether tables loaded later have the changes; raises CommitStateUnknownError
-            if that cannot be told.
+            if that cannot be determined.
 
     Other arguments and errors are those of `commit_change`.
     """

@@ -58,7 +58,7 @@ class RewriteManifests:
         """Writes the new manifests.
 
         Raises:
-            NothingToCommitError: of each kind of content, there is at most one manifest, which is
+            NothingToCommitError: there is at most one manifest of each content type, and it is
                 below the target size or cannot be split.
         """
         require_branch(base)

@@ -1,6 +1,6 @@
 """Finds data files that a branch lists several times, in 8 bytes a file.
 
-Deletes by position and removals name a path, and so mean all entries of it: maintenance leaves such
+Position deletes and removals name a path, and so affect all of its entries: maintenance leaves such
 files as they are.
 """
 

@@ -122,7 +122,7 @@ def examine(
     Args:
         options: of that rewrite.
         expiry: which snapshots may expire.
-        purges: whether to advise that no manifest lists removed files.
+        purges: whether to advise rewriting manifests that list removed files.
 
     Errors are those of `health`.
     """
@@ -157,7 +157,7 @@ def examine(
 
 
 def _dangling(state: TableState, branch: str, files: PackedFiles, live: list[ManifestEntry]) -> int:
-    """How many delete files apply to nothing, as metadata tells."""
+    """How many delete files apply to nothing, judging by metadata."""
     applied = position_deletes(files).keys() | equality_deletes(files).keys()
     if all(file_key(entry.data_file) in applied for entry in live):
         return 0

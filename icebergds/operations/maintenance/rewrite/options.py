@@ -73,7 +73,7 @@ class RewriteOptions:
         delete_ratio_threshold: files of which this share of rows is deleted are rewritten.
         output_spec_id: the partition spec of new files; the table's default spec if None.
         use_starting_sequence_number: new files keep the sequence number of the snapshot that was
-            read, so that deletes by key that come meanwhile apply to them.
+            read, so that concurrent equality deletes apply to them.
         partial_progress: commit groups as they are done, and go on if one fails.
         max_commits, max_failed_commits: of partial progress.
         max_concurrent_groups: how many groups are rewritten at the same time.
@@ -181,7 +181,7 @@ def _above_zero(text: str) -> float:
 
 
 def _number(text: str) -> float:
-    """A number; NaN if the text is none."""
+    """A number; NaN if the text is not one."""
     try:
         return float(text)
     except ValueError:
@@ -193,7 +193,7 @@ SORT = "sort"
 CURVES: tuple[CurveName, ...] = ("zorder", "hilbert")
 _STRATEGIES = (BINPACK, SORT, *CURVES)
 
-# What no name of a strategy has, and most conditions have.
+# Matches most conditions and no name of a strategy.
 _OF_CONDITIONS = re.compile(r"[<>=!]|\s(in|is|not|like|between)\b", re.IGNORECASE)
 
 
