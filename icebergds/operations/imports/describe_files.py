@@ -1,4 +1,4 @@
-"""Describes source files as data files of a table, side by side."""
+"""Describes source files as data files of a table, in parallel."""
 
 from __future__ import annotations
 
@@ -215,7 +215,7 @@ def _is_proven(file: StoredFile, field: NestedField, value: Any) -> bool:
     nulls, values = found.null_counts.get(field_id), found.ranges.get(field_id)
     if value is None:
         return nulls is not None and nulls == found.value_counts.get(field_id)
-    # Bounds leave NaN out, and do not tell -0.0 from 0.0.
+    # Bounds leave NaN out, and do not distinguish -0.0 from 0.0.
     is_exact = field.field_type not in (FLOAT, DOUBLE)
     return (
         is_exact and nulls == 0 and values is not None and values.least == value == values.greatest
@@ -234,7 +234,7 @@ def _distinct(column: pa.Array) -> Iterable[Any]:
 
 def _is_same(one: Any, other: Any) -> bool:
     if isinstance(one, float) and isinstance(other, float):
-        # NaN is not equal to itself, and -0.0 is to 0.0.
+        # NaN is not equal to itself, but -0.0 is equal to 0.0.
         are_nan = one != one and other != other
         return are_nan or (one == other and math.copysign(1, one) == math.copysign(1, other))
     return bool(one == other)

@@ -36,7 +36,7 @@ def row_batches(rows: Iterable[Row], table: Schema, columns: Schema) -> Iterator
 
 
 def _narrowed(value: Any, whole: IcebergType, part: IcebergType) -> Any:
-    """A value without the fields that a type has no more."""
+    """A value without the fields that the narrower type lacks."""
     if value is None or whole == part:
         return value
     match whole, part:

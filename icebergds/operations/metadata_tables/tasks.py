@@ -1,4 +1,4 @@
-"""Defines the plan of a read of a metadata table, and its tasks, which travel to executors."""
+"""Defines the plan of a read of a metadata table, and its tasks, which are sent to executors."""
 
 from __future__ import annotations
 

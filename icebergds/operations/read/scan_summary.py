@@ -33,7 +33,7 @@ class DeleteCounts:
     Attributes:
         data_files: the data files that they may apply to.
         position_deletes, deleted_by_vectors, equality_deletes: positions, positions and keys in
-            these files; also such as delete nothing.
+            these files, including those that delete nothing.
         equality_keys: the names of the key columns, for each combination of them.
     """
 

@@ -182,7 +182,7 @@ class TableStream:
             seen.append(step)
             found = self._files(planner, step)
             if self.options.is_feed and not step.is_whole:
-                # All in one batch: rows of its files may cancel each other out.
+                # All of its files go into one batch: their rows may cancel each other out.
                 size = len(found)
                 if files and size and self._is_over(limits, files + size, rows + _rows(found)):
                     return self._before(step, start)
@@ -199,7 +199,7 @@ class TableStream:
         """Plans the task groups between two offsets; the result is always the same.
 
         Raises:
-            ValidationError: the offsets are of another table.
+            ValidationError: the offsets belong to another table.
             NoSuchSnapshotError: a snapshot after `start` has expired.
             InvalidOptionError: a snapshot is not an append, and is neither skipped nor read as a
                 change feed.

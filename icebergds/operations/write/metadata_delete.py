@@ -1,4 +1,4 @@
-"""Deletes rows by removing whole files, when metadata alone tells which rows match."""
+"""Deletes rows by removing whole files, when metadata alone shows which rows match."""
 
 from __future__ import annotations
 
@@ -68,8 +68,8 @@ def _counts(
 ) -> RowCounts:
     """Counts the rows of the removed files, without those that deletion vectors had deleted.
 
-    How many rows other deletes had deleted only the files themselves tell: position deletes may
-    name a row twice, and equality deletes rows that do not exist.
+    How many rows other deletes had deleted is known only from the files themselves: position
+    deletes may name a row twice, and equality deletes rows that do not exist.
     """
     summary = committed.snapshot.summary
     in_files = int(summary.get("deleted-records", 0))

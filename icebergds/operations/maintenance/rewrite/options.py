@@ -154,7 +154,7 @@ class RewriteOptions:
 
     @property
     def max_new_file_size(self) -> int:
-        """Where a new file ends: above the target, so that its last rows need no file of theirs."""
+        """The size at which a new file ends: above the target, so last rows need no extra file."""
         return self.target_file_size + (self.max_file_size - self.target_file_size) // 2
 
     def _refuse_contradictions(self) -> None:
