@@ -33,7 +33,7 @@ class CommitBase:
         branch_head: the branch's current snapshot; None if the branch does not exist.
         parent: the parent of the new snapshot; main's head if the branch is new.
         manifests: the parent's manifests in order, with all file and row counts.
-        sequence_number: of the new snapshot; 0 in version 1.
+        sequence_number: the number of the new snapshot; 0 in version 1.
         wrong_counts: what to do if a manifest's files do not match the counts in the manifest list.
     """
 

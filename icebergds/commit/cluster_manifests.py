@@ -61,7 +61,7 @@ def cluster_manifests(
     Entries keep their snapshot ids, sequence numbers and first row ids.
 
     Args:
-        manifests: of one partition spec and one kind of content.
+        manifests: manifests of one partition spec and one kind of content.
         leading: ids of the partition fields to cluster by first; the spec's others follow.
 
     Raises:

@@ -100,7 +100,7 @@ class CompactFiles:
         least_rows: how many rows `added` must have at least, judging by the deletes.
         applied: the deletes that `added` and `moved` account for.
         snapshot_id: the newest snapshot whose deletes `applied` has, which must not be rolled back.
-        sequence_number: of the snapshot that was read.
+        sequence_number: the number of the snapshot that was read.
         keeps_sequence_number: whether the new files have it too. If not, concurrent equality
             deletes are a ValidationError.
     """

@@ -77,7 +77,7 @@ class ConversionBase:
 
     Attributes:
         snapshot_id: the branch's snapshot.
-        format_version: of the table.
+        format_version: the table's format version.
         targets: the equality deletes to convert.
         applying: finds those of the targets that may apply to a data file.
         position_delete_paths: all position delete files of the snapshot.
@@ -119,8 +119,8 @@ class ConvertDeletes:
     and `delete` snapshots, and not in `replace` snapshots. A compaction that began before this
     commit would otherwise lose the new deletes, with the equality deletes gone. The upserts that
     left the equality deletes are `overwrite` snapshots too, so streaming readers of other libraries
-    already skip them. This library's change readers recognise the commit by its own operation in
-    the summary.
+    already skip such a commit. This library's change readers recognise the commit by its own
+    operation in the summary.
 
     The commit fails with a ValidationError if the snapshot that was planned is not in the branch's
     history, or if the table's format version has changed.

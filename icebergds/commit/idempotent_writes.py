@@ -207,7 +207,7 @@ def _is_in(
     if snapshot_id in metadata.snapshots_by_id:
         return any(snapshot.snapshot_id == snapshot_id for snapshot in history)
     if metadata.format_version == 1:
-        # Without sequence numbers, the order of snapshots is not known: assume that it is.
+        # Without sequence numbers, the order of snapshots is not known: count it as in the history.
         return True
     later = [snapshot for snapshot in history if snapshot.sequence_number > number]
     if not later:

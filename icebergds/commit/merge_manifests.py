@@ -24,7 +24,7 @@ def merge_manifests(
     """Merges manifests as the properties `commit.manifest.*` say.
 
     Args:
-        manifests: of one kind of content, newest first.
+        manifests: manifests of one kind of content, newest first.
     """
     return [
         packed[0] if len(packed) == 1 else _merged(work, base, packed)

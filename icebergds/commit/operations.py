@@ -42,7 +42,7 @@ class ScanReport:
 
     Attributes:
         row_filter: bound to `schema`.
-        columns: those that are read.
+        columns: the columns that are read.
         planned_in_s: how long planning took, in seconds.
         counts: Java Iceberg's names of scan metrics, with counts and sizes in bytes.
     """
@@ -101,7 +101,7 @@ class KeepsLastSeen(Protocol):
 
 @runtime_checkable
 class LoadsParts(Protocol):
-    """`TableOperations` whose states may lack snapshots that no branch or tag refers to."""
+    """`TableOperations` whose states may lack what belongs to snapshots without a branch or tag."""
 
     def refresh_whole(self) -> TableState:
         """Loads the table with all that it refers to. Errors are those of `refresh`."""

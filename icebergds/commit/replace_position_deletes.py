@@ -29,7 +29,7 @@ class RewrittenDeletes:
     Attributes:
         replaced: position delete files.
         added: position delete files or deletion vectors.
-        data_sequence_number: of the added files.
+        data_sequence_number: the number of the added files.
     """
 
     replaced: tuple[DataFile, ...]
@@ -47,7 +47,7 @@ class ReplacePositionDeletes:
     Each group of files is replaced as a whole, or left as it is if a concurrent commit removed one
     of its files: that commit may have moved its deletes elsewhere or have undone them. A data file
     that a concurrent commit gave a deletion vector keeps that one, which has all deletes of the
-    data file. Concurrent changes of data files are no conflict: deletes of files that are gone
+    data file. Concurrent changes of data files do not conflict: deletes of files that are gone
     apply to nothing.
 
     Args:

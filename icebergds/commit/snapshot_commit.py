@@ -40,7 +40,7 @@ class Committed:
     """A committed snapshot, and the table's state with it.
 
     Attributes:
-        manifests: of the snapshot.
+        manifests: the manifests of the snapshot.
     """
 
     state: TableState

@@ -43,7 +43,7 @@ class StagedOperations:
     """Refreshes a table and commits to it, all in memory; `commit_staged` commits for good.
 
     Attributes:
-        operations: of the table itself.
+        operations: the operations of the table itself.
         base: the table as the transaction found it.
         steps: what was committed here, in order.
     """

@@ -28,7 +28,7 @@ def remove_unused(
     partition field or perhaps by equality deletes.
 
     Args:
-        snapshots: those that the table keeps.
+        snapshots: the snapshots that the table keeps.
 
     Raises:
         MissingFileError: a manifest list does not exist.

@@ -75,7 +75,7 @@ class Workspace:
             self._settle_oldest()
 
     def delete_unused(self, manifest_list: str | None) -> None:
-        """Deletes the files of other attempts than the committed one, given its manifest list.
+        """Deletes the files of all attempts but the committed one, given its manifest list.
 
         Never raises: the commit has succeeded, and leftover files do no harm.
         """

@@ -67,8 +67,8 @@ def plannable_condition(
     Args:
         condition: SQL text; anything else is left to Spark.
         schema: the table's.
-        time_zone: of timestamps without an offset.
-        setting: of the session that evaluates the condition.
+        time_zone: the zone of timestamps without an offset.
+        setting: looks up settings of the session that evaluates the condition.
         name_of: gives columns the names that they have in the table (`SqlTree`).
     """
     if not isinstance(condition, str):
@@ -153,7 +153,7 @@ def choosing_filter(where: str | Expr | None, schema: Schema, time_zone: str | N
     Args:
         where: a condition as Spark SQL, or a filter that is bound already.
         schema: the table's.
-        time_zone: of timestamps without an offset.
+        time_zone: the zone of timestamps without an offset.
 
     Raises:
         InvalidFilterError: the condition is not plain enough to plan with, or does not fit the

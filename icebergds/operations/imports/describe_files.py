@@ -54,9 +54,9 @@ class FileTarget:
 
     Attributes:
         mapping: gives columns their field ids if a file has none.
-        time_zone: of instants in paths.
+        time_zone: the zone of instants in paths.
         wanted: partition values by position, of the files to take.
-        defaulted: names of columns for which files that lack them have another value than null.
+        defaulted: names of columns whose value is not null in files that lack them.
     """
 
     io: FileIO
@@ -76,7 +76,7 @@ def describe_files(
         runner: runs the tasks if there are many files.
 
     Returns:
-        The files in their order, without those of other partitions than wanted.
+        The files in their order, without those of unwanted partitions.
 
     Raises:
         InvalidDataError: a file does not fit the table, or has no single partition.
@@ -103,7 +103,7 @@ class _Describe:
 
 
 class _Describer:
-    """Describes one file after the other; None for those of other partitions than wanted."""
+    """Describes one file after the other; None for those of unwanted partitions."""
 
     def __init__(self, target: FileTarget) -> None:
         metadata = target.metadata
@@ -183,7 +183,7 @@ def _check_stored_values(
 
     Args:
         from_path: the values that the path names, by field id.
-        schema: of the table.
+        schema: the table's schema.
         mapping: gives columns their field ids if the file has none.
 
     Raises:

@@ -66,7 +66,7 @@ def check_fit(
 
     Args:
         path_values: values of columns that the file may lack, by field id.
-        location: of the file, for errors.
+        location: the file's location, for errors.
 
     Raises:
         InvalidDataError: the file lacks a required column, or one of its columns has a type that

@@ -45,7 +45,7 @@ class ForeignTable:
         properties: as its catalog has them.
         files: its data files.
         is_managed: whether its catalog deletes the files if the table is dropped.
-        defaulted: names of columns for which files that lack them have another value than null.
+        defaulted: names of columns whose value is not null in files that lack them.
     """
 
     name: str
@@ -85,10 +85,10 @@ def import_table(
     """Creates a table from a source's files, in one commit.
 
     Args:
-        properties: of the new table, besides those of the source.
+        properties: the properties of the new table, besides those of the source.
         location: the new table's directory; that of the address or the catalog's choice by default.
         apart: whether the directories of both must not overlap.
-        time_zone: of instants in folder names.
+        time_zone: the zone of instants in folder names.
 
     Returns:
         The number of files.

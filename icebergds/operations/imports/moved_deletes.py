@@ -75,7 +75,7 @@ def write_moved_deletes(
 
     Args:
         staged: where it is written.
-        properties: of the table.
+        properties: the properties of the table.
 
     Raises:
         InvalidOptionError: it refers to a data file that does not have the source prefix.

@@ -46,7 +46,7 @@ class ListedEntries:
         """Paths of files that contain no paths, and so are copied as they are.
 
         Args:
-            snapshot_ids: those that added the files; None for all files.
+            snapshot_ids: the snapshots that added the files; None for all files.
         """
         live = self._live()
         mask = live.content != FileContent.POSITION_DELETES.value

@@ -47,7 +47,7 @@ def path_partition(
 
     Args:
         texts: by the names in the path, which may be those of partition fields or of columns.
-        time_zone: of instants without an offset.
+        time_zone: the zone of instants without an offset.
 
     Raises:
         InvalidDataError: a text is not a value of its column.
@@ -114,7 +114,7 @@ def partition_of(
 
 
 def contradiction(column: NestedField, value: Any, location: str) -> InvalidDataError:
-    """The error for a file that has other values than its path names."""
+    """The error for a file whose values differ from those that its path names."""
     return InvalidDataError(
         f"{location} cannot be added: its path names "
         f"{to_human(IdentityTransform(), column.field_type, value)} for column "

@@ -61,7 +61,7 @@ class RewritePathRequest:
     """What is copied, and where to.
 
     Attributes:
-        source_prefix, target_prefix: of all paths of the table, and of its copy.
+        source_prefix, target_prefix: the prefixes of all paths of the table, and of its copy.
         start_version: the name of a metadata file whose state the copy has already.
         end_version: the name of a metadata file; the newest one if None.
         staging_location: where files are written; a new directory beside the metadata if None.

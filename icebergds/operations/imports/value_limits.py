@@ -51,7 +51,7 @@ def check_limits(
     """Checks a file; columns are read if its footer does not show how large their values are.
 
     Args:
-        schema: of the table.
+        schema: the table's schema.
         mapping: gives columns their field ids if the file has none.
 
     Raises:

@@ -43,7 +43,7 @@ class MaintenancePolicy:
         strategy, sort_order: how data files are rewritten, as for `Table.rewrite_data_files`.
         expire_older_than: snapshots before this time may expire: an age as a timedelta, a datetime
             with a time zone, a timestamp such as `2026-01-31T12:00:00Z`, or milliseconds since
-            1970. By default as the table's properties say.
+            1970. By default, the table's properties decide.
         retain_last: how many snapshots of each branch are kept, however old; by default as the
             table's properties say.
         orphans_older_than: only orphan files that are older are removed: a time as above, at least
@@ -105,7 +105,7 @@ class MaintenancePolicy:
         """The largest size of groups of files to rewrite; None for any size.
 
         Args:
-            target_file_size: of new files, in bytes.
+            target_file_size: the size of new files, in bytes.
         """
         return None if self.max_seconds is None else _TIMED_GROUP_FILES * target_file_size
 

@@ -178,7 +178,7 @@ class _MapColumns:
 
     Attributes:
         keys: sorted.
-        order: of the entries, by their keys.
+        order: the order of the entries, by their keys.
         rows: the map of each entry.
     """
 
@@ -199,7 +199,7 @@ class _MapColumns:
         return cls(keys[order], order, rows, values, len(maps))
 
     def column(self, key: int) -> pa.Array:
-        """The value of a key in each map, null where it is missing."""
+        """The value of a key in each map, null if it is missing."""
         start, end = np.searchsorted(self.keys, [key, key + 1]).tolist()
         entries = self.order[start:end]
         at = np.full(self.length, -1)

@@ -27,7 +27,7 @@ class MetadataTableLoad:
     """A metadata table that a load names, with the state of its table.
 
     Attributes:
-        options: of the read.
+        options: the options of the read.
         given: the same as text, by names in lower case.
     """
 

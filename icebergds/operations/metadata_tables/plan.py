@@ -69,7 +69,7 @@ def plan_metadata_table(
     """Checks the options of a read of a metadata table, before anything is read.
 
     Args:
-        columns: those that are read; by default those of the options.
+        columns: the columns that are read; by default those of the options.
         of_parts: as in `MetadataTablePlan`; the filter must be one that `filters_parts` takes.
 
     Raises:

@@ -36,7 +36,7 @@ def position_delete_rows(
     """The deleted positions of a file, with what its manifest says about it.
 
     Args:
-        columns: of the rows.
+        columns: the columns of the rows.
 
     Raises:
         MissingFileError: the file does not exist.

@@ -61,7 +61,7 @@ class ColumnMetric:
     Attributes:
         column_id: a column of the table.
         metric: the position in `METRICS`.
-        column_type: of the column.
+        column_type: the column's type.
     """
 
     column_id: int

@@ -28,7 +28,7 @@ def milliseconds_or_timestamp(time_zone: str | None) -> Callable[[str], int]:
     This and the function below raise ValueError for any other text.
 
     Args:
-        time_zone: of timestamps without an offset; if None, they are refused.
+        time_zone: the zone of timestamps without an offset; if None, they are refused.
     """
 
     def convert(text: str) -> int:

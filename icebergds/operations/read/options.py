@@ -348,7 +348,7 @@ def scan_options(
 
     Args:
         io: the table's storage.
-        arguments: of the scan, by option name; None if not given.
+        arguments: the arguments of the scan, by option name; None if not given.
         options: further options by name in any case, already checked.
     """
     named = {name: value for name, value in arguments.items() if value is not None}

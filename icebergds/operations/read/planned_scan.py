@@ -74,11 +74,11 @@ def plan_scan(
     """Plans a scan of one snapshot; reads each manifest that may matter once.
 
     Args:
-        options: of a read of a snapshot, not of changes.
+        options: the options of a read of a snapshot, not of changes.
         for_native: keep the statistics that decide which files Spark's own reader may read.
         rechecked: a bound condition; files without rows that meet it are left out, but other rows
             may be returned.
-        columns: those that are read; by default those of the options.
+        columns: the columns that are read; by default those of the options.
         as_one: as for `PlannedScan`.
 
     Raises:

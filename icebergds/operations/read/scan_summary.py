@@ -112,7 +112,7 @@ def summarize(
     """Summarises a scan that was planned for Spark's own reader too.
 
     Args:
-        options: of the scan.
+        options: the options of the scan.
         filter: as the user gave it.
         native_scans: whether native scans are on in the session; None without one.
         obstacle: what keeps Spark's own reader from all files of this scan alone.

@@ -35,7 +35,7 @@ class StreamOffset:
     """How far a stream has read.
 
     Attributes:
-        table_uuid: of the table that it reads.
+        table_uuid: the UUID of the table that it reads.
         snapshot_id: the last snapshot that was read, in whole or in part; None before the first.
         position: how many of its files have been read; None for all.
         is_whole: whether its files are all files of the snapshot, or only those that it added.
@@ -106,7 +106,7 @@ class TableStream:
     """A stream over one state of its table.
 
     Attributes:
-        head: of the branch that the stream follows; None if it has no snapshot.
+        head: the head of the branch that the stream follows; None if it has no snapshot.
         plan: the stream's filter and schema.
         splits: how files are packed into task groups.
         known: files that earlier calls in this process have planned; None plans them each time.
@@ -366,7 +366,7 @@ def load_stream(
 
     Args:
         options: choose the branch.
-        plan: of the query that reads it.
+        plan: the plan of the query that reads it.
 
     Raises:
         NoSuchTableError: the table does not exist.

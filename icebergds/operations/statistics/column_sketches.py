@@ -78,7 +78,7 @@ def sketch_columns(
     """A sketch of the live values of each field, in a snapshot.
 
     Args:
-        fields: of the snapshot's schema.
+        fields: fields of the snapshot's schema.
 
     Raises:
         CorruptFileError, MissingFileError: a file of the table is damaged or missing.

@@ -39,7 +39,7 @@ class ThetaSketch:
 
     Attributes:
         theta: every value whose hash is below it is in the sketch; 2**63 - 1 for all values.
-        hashes: of 63 bits, ascending, all below theta.
+        hashes: hashes of 63 bits, ascending, all below theta.
     """
 
     theta: int = _MAX_THETA

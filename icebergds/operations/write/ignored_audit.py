@@ -15,7 +15,7 @@ def refuse_ignored_audit(setting: Setting, table: LoadedTable, options: WriteOpt
     """Refuses to write to main if a setting of Java Iceberg names a branch or an id.
 
     Args:
-        setting: of the session; SQL statements follow it, other writes do not read it.
+        setting: looks up settings of the session; SQL statements follow them, other writes do not.
 
     Raises:
         InvalidOptionError: the table has `write.wap.enabled`, and the write says nothing else.

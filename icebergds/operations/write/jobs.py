@@ -69,7 +69,7 @@ def commit_job(
     """Commits the results of a job's tasks; returns None if there was nothing to commit.
 
     Args:
-        table: of the `PlannedJob`, in the process that planned it.
+        table: the table of the `PlannedJob`, in the process that planned it.
 
     Errors are those of `commit_write` and `commit_delta`, which delete the files if it is certain
     that nothing was committed.

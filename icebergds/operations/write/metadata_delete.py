@@ -76,7 +76,7 @@ def _counts(
     before = None if planned_for is None else planned_for.snapshot_id
     of_planned = sum(file.entry.data_file.record_count for file in planned)
     if committed.snapshot.parent_snapshot_id != before or of_planned != in_files:
-        # Another commit came first, so that other files may have been removed than planned.
+        # Another commit came first, so the removed files may not be the planned ones.
         return RowCounts(deleted=in_files, is_exact=False)
     by_position = [x.data_file for file in planned for x in file.deletes.position_deletes]
     vectors = [delete for delete in by_position if delete.is_deletion_vector]

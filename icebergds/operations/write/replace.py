@@ -50,7 +50,7 @@ class ReplacedTable:
     snapshots are kept.
 
     Attributes:
-        operations: of the table.
+        operations: the operations of the table.
         creation: the new definition.
         columns: the new columns; their ids do not matter.
         planned: the metadata that the rows are written for; None while that is planned.

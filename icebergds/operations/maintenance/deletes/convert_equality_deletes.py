@@ -100,7 +100,7 @@ class ConversionOptions:
     Attributes:
         where: chooses data files: a condition as Spark SQL, or a filter that is bound to the
             table's schema; None for all.
-        time_zone: of timestamps without an offset in `where`.
+        time_zone: the zone of timestamps without an offset in `where`.
         read: how they are read.
         write: chooses the branch, and the entries of the snapshot's summary.
     """
@@ -125,7 +125,7 @@ def conversion_options(
     Args:
         options: as text, by name in any case.
         where: as for `ConversionOptions`.
-        time_zone: of timestamps without an offset in `where`, if the options have none.
+        time_zone: the zone of timestamps without an offset in `where`, if the options have none.
 
     Raises:
         InvalidOptionError: an option is unknown or malformed.

@@ -89,7 +89,7 @@ def is_older(delete: ManifestEntry, file_sequence_number: int) -> bool:
     They still may: a file that was removed can be added again.
 
     Args:
-        file_sequence_number: of the data file.
+        file_sequence_number: the number of the data file.
     """
     return (
         delete.data_file.content is FileContent.POSITION_DELETES

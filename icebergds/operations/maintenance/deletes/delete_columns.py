@@ -186,7 +186,7 @@ def _codes(column: pa.Array) -> Int64s:
     if pa.types.is_null(column.type):
         return np.zeros(len(column), np.int64)
     if pa.types.is_floating(column.type):
-        # By their bits: -0.0 is another partition than 0.0.
+        # By their bits: -0.0 and 0.0 are different partitions.
         column = column.view(pa.int32() if column.type == pa.float32() else pa.int64())
     encoded = column.dictionary_encode(null_encoding="encode")
     codes: Int64s = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)

@@ -36,7 +36,7 @@ def find_delete_targets(
     ignore their position delete files.
 
     Args:
-        seed: of the hashes.
+        seed: the seed of the hashes.
 
     Raises:
         InvalidMetadataError: a delete file names a data file of another partition, or a data file

@@ -27,7 +27,7 @@ class LiveFiles:
     apply to no file.
 
     Attributes:
-        seed: of the hashes.
+        seed: the seed of the hashes.
         hashes: ascending and distinct.
         numbers: the data sequence number of each file; the lowest of files with the same hash.
         repeated: the hashes of files that are listed with several numbers, ascending.

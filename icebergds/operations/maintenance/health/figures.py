@@ -27,9 +27,9 @@ class DataFileHealth:
 
     Attributes:
         rows: before deletes.
-        target_size: of new files, as `rewrite_data_files` chooses it.
+        target_size: the size of new files, as `rewrite_data_files` chooses it.
         small, large: how many are below 75 % and above 180 % of it.
-        to_rewrite, to_rewrite_bytes: those that `rewrite_data_files()` would replace.
+        to_rewrite, to_rewrite_bytes: the files that `rewrite_data_files()` would replace.
         other_specs: ids of the partition specs in use, without the current one.
         in_other_specs: how many files have these.
         unsorted: how many were not written in the table's sort order; None if it has none.
@@ -56,7 +56,7 @@ class DeleteHealth:
 
     Attributes:
         position_delete_files: without deletion vectors.
-        size_in_bytes: of all of them.
+        size_in_bytes: the size of all of them.
         dangling: how many apply to no data file, or were written before all data files that they
             may apply to.
         mean_per_data_file, most_per_data_file: how many apply to a data file.

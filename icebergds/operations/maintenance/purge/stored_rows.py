@@ -79,7 +79,7 @@ class StoredRows:
     """The files of a table that hold rows which match a condition, deleted or not.
 
     Attributes:
-        files: those of the table's snapshots, on branches, tagged or not.
+        files: the files of the table's snapshots, on branches, tagged or not.
         unreferenced: the other files in the table's directory, which were not read: they belong to
             writes that failed or are in progress, or could not be deleted.
         not_listed: why these are not known; empty if they are.

@@ -57,8 +57,8 @@ class CommittedGroups:
 
     Attributes:
         committed: None if no group was left.
-        groups: those that were committed.
-        dropped: those whose data files others have removed or changed in a way that cannot be
+        groups: the groups that were committed.
+        dropped: the groups whose data files others have removed or changed in a way that cannot be
             followed, or all if the branch was rolled back. Their new files are deleted.
     """
 
@@ -141,7 +141,7 @@ class _Group:
     """A group, and the deletes of its rows that were committed meanwhile.
 
     Attributes:
-        deletes: those deletes, of the old data files.
+        deletes: these deletes, of the old data files.
         moved: delete files with the same deletes, for the new data files.
     """
 

@@ -63,7 +63,7 @@ class RewriteOptions:
     """Which data files are rewritten, and how; sizes are in bytes.
 
     Attributes:
-        target_file_size: of new files.
+        target_file_size: the size of new files.
         min_file_size, max_file_size: smaller and larger files are rewritten.
         min_input_files: so many files of a group are rewritten even if they are smaller than one
             new file.
@@ -75,7 +75,7 @@ class RewriteOptions:
         use_starting_sequence_number: new files keep the sequence number of the snapshot that was
             read, so that concurrent equality deletes apply to them.
         partial_progress: commit groups as they are done, and go on if one fails.
-        max_commits, max_failed_commits: of partial progress.
+        max_commits, max_failed_commits: limits of partial progress.
         max_concurrent_groups: how many groups are rewritten at the same time.
         max_files: how many files are rewritten at most.
         remove_dangling_deletes: afterwards, in a commit of its own.
@@ -111,7 +111,7 @@ class RewriteOptions:
 
         Args:
             options: as text by name, in any case.
-            properties: of the table.
+            properties: the properties of the table.
 
         Raises:
             InvalidOptionError: a name is unknown, a value is malformed, or two contradict.

@@ -61,7 +61,7 @@ class FileSet:
         self._in_use[places[is_known]] = True
 
     def drain(self) -> Iterator[pa.RecordBatch]:
-        """Yields the rows of the files that are not in use, and empties the set."""
+        """Yields the rows of the files that are not in use, and stops holding them."""
         self._settle()
         self._parts.reverse()
         while self._parts:

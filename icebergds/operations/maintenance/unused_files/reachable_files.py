@@ -167,7 +167,7 @@ def content_batches(
 
 
 def content_by_kind(content: FileSet) -> dict[FileKind, Locations]:
-    """Empties a set, and returns its data and delete files by kind."""
+    """Takes the data and delete files out of a set, by their kinds."""
     found: dict[FileKind, list[pa.StringArray]] = {kind: [] for kind in _KINDS.values()}
     for batch in content.drain():
         for value, kind in _KINDS.items():
@@ -246,7 +246,7 @@ def referenced_files(state: TableState, wrong_counts: WrongCounts) -> Iterator[p
     the log and the version hint; as they are in the metadata, some more than once.
 
     Args:
-        wrong_counts: what to do about a manifest with another number of files than its list says.
+        wrong_counts: what to do if the files of a manifest do not match the counts in its list.
 
     Raises:
         MissingFileError: a manifest list or a manifest does not exist.
