@@ -1,1 +1,1 @@
-"""What the driver does to a table: one action a module, retried and validated."""
+"""Commits changes to tables: one action per module, validated and retried."""

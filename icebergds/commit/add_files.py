@@ -1,4 +1,4 @@
-"""Adds existing data files, which are no table's yet, to a table."""
+"""Adds existing data files, which belong to no table yet, to a table."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class AddFiles:
     """Adds data files that were found to fit the table.
 
     Attributes:
-        schema: of the table that they fit.
+        schema: the table's schema, which they fit.
         name_mapping: the table's property `schema.name-mapping.default` that they were read with;
             None if they have field ids of their own.
         refuses_duplicates: whether it is an error if the branch has one of them.
@@ -36,7 +36,7 @@ class AddFiles:
     depends_on_rows: ClassVar[bool] = False
 
     def produce(self, work: Workspace, base: CommitBase) -> NewSnapshot:
-        """Validates that the table is still as the files fit it, and appends them.
+        """Validates that the files still fit the table, and appends them.
 
         Raises:
             ValidationError: another commit changed the schema or the name mapping.
@@ -68,7 +68,7 @@ class AddFiles:
 
 
 def _listed(base: CommitBase, manifest: ManifestFile, locations: AbstractSet[str]) -> list[str]:
-    """The paths in a manifest that lead to some locations."""
+    """The paths in a manifest that point to any of the locations."""
     columns = read_manifest_columns(
         base.io,
         manifest,

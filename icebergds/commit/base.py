@@ -33,8 +33,8 @@ class CommitBase:
         branch_head: the branch's current snapshot; None if the branch does not exist.
         parent: the parent of the new snapshot; main's head if the branch is new.
         manifests: the parent's manifests in order, with all file and row counts.
-        sequence_number: of the new snapshot; 0 in version 1.
-        wrong_counts: what to do if a manifest has other files than the manifest list counts.
+        sequence_number: the number of the new snapshot; 0 in version 1.
+        wrong_counts: what to do if a manifest's files do not match the counts in the manifest list.
     """
 
     state: TableState
@@ -113,7 +113,7 @@ def check_branch(state: TableState, branch: str) -> None:
 
 
 def require_branch(base: CommitBase) -> None:
-    """Refuses to create a branch from main's head instead of changing one that was there.
+    """Refuses to re-create from main's head a branch that was dropped meanwhile.
 
     Raises:
         ValidationError: the table has no such branch.

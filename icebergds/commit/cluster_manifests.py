@@ -1,4 +1,4 @@
-"""Rewrites manifests into few that each hold files of neighbouring partitions.
+"""Rewrites manifests into a few that each list files of neighbouring partitions.
 
 Entries are copied as columns and encoded records, without an object for each. If there are many,
 their manifests are read twice: first for the order of the entries, then for the entries themselves,
@@ -35,7 +35,7 @@ _KEPT_BYTES = 64 << 20
 _BYTES_TOGETHER = 1 << 20
 """Small manifests of up to this size together are decoded as if they were one."""
 _BYTES_AT_ONCE = 16 << 20
-"""Manifests of up to this size together are decoded side by side, which takes ten times as much."""
+"""Manifests of up to this size together are decoded in parallel, in ten times the memory."""
 _ENTRIES_AT_ONCE = 1 << 13
 _BATCH_BYTES = 32 << 20
 _WRITERS = 8
@@ -61,7 +61,7 @@ def cluster_manifests(
     Entries keep their snapshot ids, sequence numbers and first row ids.
 
     Args:
-        manifests: of one partition spec and one kind of content.
+        manifests: manifests of one partition spec and one kind of content.
         leading: ids of the partition fields to cluster by first; the spec's others follow.
 
     Raises:
@@ -102,7 +102,7 @@ def _bundles(manifests: Iterable[ManifestFile]) -> Iterator[_Bundle]:
 
 
 def _groups(bundles: Sequence[_Bundle]) -> list[slice]:
-    """Neighbouring bundles that are decoded side by side."""
+    """Neighbouring bundles that are decoded in parallel."""
     groups: list[slice] = []
     start = size = 0
     for number, bundle in enumerate(bundles):
@@ -128,7 +128,7 @@ class _Source:
     """The live entries of manifests whose partition values have one type.
 
     Attributes:
-        encoded: in parts; empty to read the manifests again.
+        encoded: the encoded entries in parts; empty to read the manifests again.
     """
 
     manifests: _Bundle
@@ -168,7 +168,7 @@ def _source(base: CommitBase, bundle: _Bundle, columns: EntryColumns, keep: bool
 
 def _encoded(form: ManifestForm, columns: EntryColumns) -> list[pa.LargeBinaryArray]:
     """The encoded entries in parts: encoding a part takes several times its memory."""
-    # As of files that were there before.
+    # Rewritten entries are of existing files.
     existing = np.full(len(columns), ManifestEntryStatus.EXISTING.value)
     columns = replace(columns, status=existing)
     if len(columns) <= _ENTRIES_AT_ONCE:
@@ -244,8 +244,8 @@ class _Clustering:
         """Adds entries to their manifests, and writes those that have all of theirs.
 
         Args:
-            batch: emptied, so that the entries are in memory once.
-            ranks: the entries' places in the order of all.
+            batch: emptied, so that the entries are in memory only once.
+            ranks: the entries' positions in the overall order.
         """
         encoded = pa.concat_arrays(batch)
         batch.clear()
@@ -264,7 +264,7 @@ class _Clustering:
             list(pool.map(add, np.flatnonzero(np.diff(cuts)).tolist()))
 
     def _sorted(self, leading: Sequence[int]) -> Int64s:
-        """The entries' order by partition; those of one partition stay in the order of the list."""
+        """The order of the entries by partition; within one, they keep the order of the list."""
         ids = [part.field_id for part in self._type.fields]
         positions = [ids.index(field_id) for field_id in leading if field_id in ids]
         positions += [at for at in range(len(ids)) if at not in positions]
@@ -298,7 +298,7 @@ class _Clustering:
         return _encoded(self._form, columns.take(sampled))[0]
 
     def _all_encoded(self) -> Iterator[pa.LargeBinaryArray]:
-        """The entries of all sources in parts, which are not held any longer."""
+        """Yields the entries of all sources in parts, and keeps no reference to them."""
 
         def encoded(source: _Source) -> list[pa.LargeBinaryArray]:
             if source.encoded:

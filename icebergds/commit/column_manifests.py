@@ -14,10 +14,10 @@ from icebergds.spec.types import StructType
 def manifest_form(
     base: CommitBase, manifest: ManifestFile, partition_type: StructType
 ) -> ManifestForm:
-    """What manifests share that replace a manifest.
+    """The form shared by the manifests that replace a manifest.
 
     Args:
-        partition_type: of the manifest's partition values, as they were read.
+        partition_type: the type of the manifest's partition values, as they were read.
     """
     codec, level = manifest_compression(base.metadata.properties)
     return ManifestForm(
@@ -34,7 +34,7 @@ def manifest_form(
 def write_columns(
     work: Workspace, base: CommitBase, manifest: ManifestFile, columns: EntryColumns
 ) -> ManifestFile:
-    """Writes a manifest that replaces another, of files that were there before or are removed."""
+    """Writes a manifest that replaces another; its files are existing or removed ones."""
     form = manifest_form(base, manifest, columns.partition_type)
     data = form.manifest(form.blocks(form.encode(columns)))
     is_removed = columns.status == ManifestEntryStatus.DELETED.value

@@ -1,7 +1,7 @@
-"""Replaces data files with others that hold the same rows, although others delete some meanwhile.
+"""Replaces data files with others that hold the same rows, even if some are deleted meanwhile.
 
-Deletes by key that are newer than the rows apply to the new files too, since these keep the
-sequence number. Deletes by position must be moved: the error that finds them has them.
+Newer equality deletes apply to the new files too, since these keep the sequence number. Position
+deletes must be moved: the error that reports them holds them.
 """
 
 from __future__ import annotations
@@ -62,8 +62,8 @@ class NewDeletesError(ValidationError):
 class BranchMovedError(ValidationError):
     """The snapshot that was read is not known to be in the branch's history any more.
 
-    After a rollback, deletes that the new files have regard to may not be in the branch. The error
-    also says that the table was upgraded, to a version that does not allow the moved deletes.
+    After a rollback, the branch may lack deletes that the new files already account for. The error
+    is also raised if the table was upgraded to a version that does not allow the moved deletes.
     """
 
 
@@ -73,14 +73,14 @@ class AppliedDeletes:
 
     Attributes:
         manifests: paths of all delete manifests of the snapshot that was read.
-        deletes: position delete files and deletion vectors that are known since then.
+        deletes: position delete files and deletion vectors that were found since then.
     """
 
     manifests: frozenset[str]
     deletes: frozenset[FileKey]
 
     def with_deletes(self, deletes: DeletesByFile) -> AppliedDeletes:
-        """With more known deletes."""
+        """A copy with more known deletes."""
         more = {file_key(file) for files in deletes.deletes for file in files}
         return AppliedDeletes(self.manifests, self.deletes | more)
 
@@ -97,12 +97,12 @@ class CompactFiles:
         replaced: the data files to replace, as they were read; none is listed twice.
         added: data files with their rows.
         moved: delete files for `added`, with the deletes of a NewDeletesError.
-        least_rows: how many rows `added` has at least, as far as the deletes tell.
-        applied: the deletes that `added` and `moved` have regard to.
+        least_rows: how many rows `added` must have at least, judging by the deletes.
+        applied: the deletes that `added` and `moved` account for.
         snapshot_id: the newest snapshot whose deletes `applied` has, which must not be rolled back.
-        sequence_number: of the snapshot that was read.
-        keeps_sequence_number: whether the new files have it too. If not, deletes by key that came
-            meanwhile are a ValidationError.
+        sequence_number: the number of the snapshot that was read.
+        keeps_sequence_number: whether the new files have it too. If not, concurrent equality
+            deletes are a ValidationError.
     """
 
     replaced: PackedEntries
@@ -164,7 +164,7 @@ class CompactFiles:
         )
 
     def _unknown_deletes(self, base: CommitBase) -> Iterator[ManifestEntry]:
-        """Delete files that are newer than the snapshot, or take the place of older ones."""
+        """Delete files that are newer than the snapshot, or replace older ones."""
         for manifest in base.manifests_of(ManifestContent.DELETES):
             if manifest.manifest_path in self.applied.manifests:
                 continue
@@ -175,7 +175,7 @@ class CompactFiles:
                     yield entry
 
     def _not_followed(self, base: CommitBase, delete: ManifestEntry, targets: _Targets) -> Int64s:
-        """Replaced files whose rows a newer delete by key treats otherwise in the new files."""
+        """Replaced files that a newer equality delete affects differently than the new files."""
         spec_id = delete.data_file.spec_id
         is_global = base.spec(spec_id).is_unpartitioned
         rows = np.arange(len(self.replaced)) if is_global else targets.of(delete.data_file)
@@ -187,7 +187,7 @@ class CompactFiles:
             )
         if is_global or not self.keeps_sequence_number:
             return _NONE
-        # Deletes of a partition apply to files of its own spec only.
+        # Partitioned deletes apply only to files of their own spec.
         new_specs = {file.spec_id for file in self.added}
         found = [rows if new_specs - {spec_id} else _NONE]
         if partition_of(delete.data_file) in set(map(partition_of, self.added)):
@@ -235,8 +235,8 @@ class _Replaced:
         is_same = known.data_sequence_number == now.data_sequence_number
         is_same &= _row_ids(known.first_row_id) == _row_ids(now.first_row_id)
         if not is_same.all():
-            # Other deletes apply to a file that was added again. After an upgrade, other commits
-            # give ids to rows that had none when they were read.
+            # A file that was added again has other deletes. After an upgrade, other commits assign
+            # row ids to rows that had none when they were read.
             changed = frozenset(now.filter(~is_same).file_path.to_pylist())
             raise FilesGoneError(
                 f"table {self._base.name}: since they were read, {len(changed)} of the files to "
@@ -253,7 +253,7 @@ class _Replaced:
 
 
 def _row_ids(first_row_ids: pa.Int64Array) -> Int64s:
-    """The ids, which are not negative; -1 for none."""
+    """The row ids, which are never negative; -1 for none."""
     ids: Int64s = first_row_ids.fill_null(-1).to_numpy()
     return ids
 
@@ -266,7 +266,7 @@ class _Targets:
         self._partitions = entries.by_partition()
 
     def of(self, delete: DataFile) -> Int64s:
-        """Those of its data file, if it tells which, or else of its partition."""
+        """The number of its data file, if it names one; otherwise those of its partition."""
         path = None
         if delete.content is FileContent.POSITION_DELETES:
             path = only_data_path(delete)

@@ -22,7 +22,7 @@ class ComparedDeletes:
 
     Attributes:
         keys: the identities of the equality deletes.
-        own: the position deletes that are of one data file only.
+        own: the position deletes that apply to one data file only.
     """
 
     keys: frozenset[FileKey]
@@ -45,11 +45,11 @@ class ComparedDeletes:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ComparedFiles:
-    """Data files, of which many have the same deletes.
+    """Data files, many of which share the same deletes.
 
     Attributes:
         numbers: for each of `entries`, the position of its deletes in `deletes`.
-        deletes: those of these files, and perhaps of further ones.
+        deletes: the deletes of these files, and perhaps of others.
     """
 
     entries: PackedEntries

@@ -18,7 +18,7 @@ _AT_A_TIME = 1024
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CompressedFiles:
-    """Files, of which deletion vectors take about 50 bytes each.
+    """Compressed files; a deletion vector takes about 50 bytes.
 
     Iterating over them creates their objects, a few at a time.
     """

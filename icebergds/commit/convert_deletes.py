@@ -37,7 +37,7 @@ from icebergds.spec.snapshot import CONVERT_EQUALITY_DELETES, OWN_OPERATION
 
 _Read = TypeVar("_Read")
 _ENTRIES_AT_A_TIME = 256
-# Of manifests: their columns take many times as much.
+# Size of the manifests to read at a time: their columns take many times as much memory.
 _BYTES_AT_A_TIME = 16 << 20
 _NONE = np.empty(0, np.int64)
 
@@ -54,11 +54,12 @@ class NothingToConvertError(ValidationError):
 class ConvertedUnit:
     """Data files, and new deletes of their rows.
 
-    A position delete file may be of several data files, so that all of them are committed together
-    or not at all. Deletion vectors, of which each file with deleted rows has one, are not.
+    A position delete file may apply to several data files, which are then committed together or not
+    at all. Each file with deleted rows has its own deletion vector, so this does not concern
+    vectors.
 
     Attributes:
-        files: whose rows were compared with the keys of all equality deletes that they have.
+        files: data files whose rows were compared with the keys of all their equality deletes.
         rows: how many rows of each file the new deletes delete.
         deletes: position delete files, or vectors; those of other data files are not used.
         has_vectors: whether deletes are vectors.
@@ -76,7 +77,7 @@ class ConversionBase:
 
     Attributes:
         snapshot_id: the branch's snapshot.
-        format_version: of the table.
+        format_version: the table's format version.
         targets: the equality deletes to convert.
         applying: finds those of the targets that may apply to a data file.
         position_delete_paths: all position delete files of the snapshot.
@@ -116,10 +117,10 @@ class ConvertDeletes:
     The snapshot's operation is `overwrite`, although no row changes: writers of this and of other
     libraries that replace data files or delete rows look for new position deletes in `overwrite`
     and `delete` snapshots, and not in `replace` snapshots. A compaction that began before this
-    commit would otherwise lose the new deletes, with the equality deletes gone. Of the two,
-    `overwrite` is what the upserts that left the equality deletes are, so that streaming readers
-    of other libraries already skip it. This library's readers of changes know the commit by its
-    own operation in the summary.
+    commit would otherwise lose the new deletes, with the equality deletes gone. The upserts that
+    left the equality deletes are `overwrite` snapshots too, so streaming readers of other libraries
+    already skip such a commit. This library's change readers recognise the commit by its own
+    operation in the summary.
 
     The commit fails with a ValidationError if the snapshot that was planned is not in the branch's
     history, or if the table's format version has changed.
@@ -141,7 +142,7 @@ class ConvertDeletes:
         Raises:
             ConversionOutdatedError: some files must be planned again.
             NothingToConvertError: there is nothing to commit.
-            ValidationError: the branch was changed in a way that a new plan is needed for.
+            ValidationError: the branch was changed in a way that needs a new plan.
         """
         self._check_base(base)
         files = _Converted(self.units, self.base.format_version)
@@ -256,7 +257,7 @@ class ConvertDeletes:
 
 
 class _Converted:
-    """The files of all units, by numbers.
+    """The numbered files of all units.
 
     Attributes:
         rows: how many rows of each file the new deletes delete.
@@ -299,7 +300,7 @@ class _Converted:
         return mask
 
     def new_deletes(self, mask: Mask, is_gone: Mask) -> Mask:
-        """Marks the deletes of the marked files that are not only of files that are gone."""
+        """Marks the deletes of the marked files, unless they apply only to files that are gone."""
         at = self.index.find_all(only_data_path(delete) for delete in self.deletes)
         has_file: Mask = at >= 0
         is_live: Mask = ~(has_file & is_gone[at])
@@ -325,7 +326,7 @@ class _LiveDeletes:
     """Live deletes of the base.
 
     Attributes:
-        keys: those of the targets and of the deletes to replace that are live.
+        keys: the live ones among the targets and the deletes to replace.
         vectors: the deletion vectors of converted data files, by their numbers.
         equality_deletes: how many equality delete files there are.
         has_new_files: whether there are position delete files that the plan did not know.
@@ -343,7 +344,8 @@ class _LiveData:
 
     Attributes:
         is_gone: marks the converted data files that are not listed.
-        is_changed: marks those that are not listed once, with the sequence number that they had.
+        is_changed: marks those that are not listed exactly once with the sequence number that they
+            had.
         needed: the targets that may apply to other data files.
     """
 
@@ -353,7 +355,7 @@ class _LiveData:
 
 
 def _few_at_a_time(columns: EntryColumns) -> Iterator[ManifestEntry]:
-    """The entries, of which few are in memory: their metrics take much."""
+    """Yields the entries, few of them in memory at a time: their metrics are large."""
     rows = np.arange(len(columns))
     for start in range(0, len(rows), _ENTRIES_AT_A_TIME):
         yield from columns.take(rows[start : start + _ENTRIES_AT_A_TIME]).entries()

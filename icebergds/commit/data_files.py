@@ -109,8 +109,8 @@ class Overwrite:
 class Delete:
     """Removes the files whose rows all match a filter.
 
-    The commit fails with a ValidationError if metadata proves neither that all rows of a file
-    match nor that none does; `can_delete_by_metadata` tells beforehand.
+    The commit fails with a ValidationError if metadata proves neither that all rows of a file match
+    nor that none does; `can_delete_by_metadata` checks this beforehand.
 
     Attributes:
         row_filter: by column name; bound to the current schema at each attempt.

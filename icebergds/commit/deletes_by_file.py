@@ -1,4 +1,4 @@
-"""Keeps the position deletes of many data files, of which few differ."""
+"""Keeps the position deletes of many data files, most of which share the same ones."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class DeletesByFile:
 
     Attributes:
         numbers: for each of `files`, the position of its deletes in `deletes`.
-        deletes: those of these files, and perhaps of further ones.
+        deletes: the deletes of these files, and perhaps of others.
     """
 
     files: PackedEntries
@@ -31,11 +31,11 @@ class DeletesByFile:
 
 
 class DeleteCollector:
-    """Collects the deletes of files that have numbers, from 0.
+    """Collects the deletes of files that are numbered from 0.
 
     Args:
         count: how many files there are.
-        merge: the deletes of a file from those that it has and those that are added.
+        merge: combines the deletes that a file has with those that are added.
     """
 
     def __init__(self, count: int, merge: Callable[[Deletes, Deletes], Deletes]) -> None:
@@ -51,7 +51,7 @@ class DeleteCollector:
             numbers: for each, the position of its new deletes in `deletes`.
         """
         pairs = self._numbers[rows].astype(np.int64) * len(deletes) + numbers
-        # Files with the same deletes get the same ones.
+        # Files with equal deletes keep sharing one tuple of them.
         distinct, at = np.unique(pairs, return_inverse=True)
         first = len(self._deletes)
         for before, added in zip(*np.divmod(distinct, len(deletes)), strict=True):
@@ -67,7 +67,7 @@ class DeleteCollector:
         return np.flatnonzero(self._numbers)
 
     def collected(self, files: PackedEntries) -> DeletesByFile:
-        """What was collected.
+        """The collected deletes.
 
         Args:
             files: all files, in the order of their numbers.

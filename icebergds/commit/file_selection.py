@@ -26,7 +26,7 @@ class FilesGoneError(ValidationError):
     """Files to replace are not in the branch (any more), or not as they were read.
 
     Attributes:
-        paths: of these files.
+        paths: the paths of these files.
     """
 
     def __init__(self, message: str, paths: frozenset[str]) -> None:
@@ -86,10 +86,10 @@ def require_removed(
 def require_each_removed(
     base: CommitBase, files: PackedEntries, removed: Iterable[RemovedFiles]
 ) -> None:
-    """Checks the same for data files that no two of have the same path.
+    """Checks the same for data files whose paths are distinct.
 
     Args:
-        removed: those of data files are `RemovedEntries` of `files`.
+        removed: for data files, these are `RemovedEntries` of `files`.
 
     Errors are those of `require_removed`.
     """

@@ -22,7 +22,7 @@ from icebergds.formats.manifests.reader import EntryColumns
 from icebergds.formats.manifests.side_by_side import manifest_readers
 from icebergds.spec.manifest import ManifestEntryStatus, ManifestFile
 
-# Of manifests, whose entries are decoded, changed and encoded.
+# Size of the manifests whose entries are decoded, changed and encoded at a time.
 _BYTES_AT_A_TIME = 8 << 20
 _RemovedFiles: TypeAlias = Callable[[EntryColumns, Mask], RemovedFiles]
 

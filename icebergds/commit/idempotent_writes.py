@@ -42,8 +42,8 @@ class IdempotentWrite:
         app_id: the application that writes, such as the id of a streaming query.
         version: ascending number of the application's write, such as the id of a micro-batch.
         follows: whether the branch must have an earlier write of the application.
-        is_batch: whether this is a batch of a streaming query, which notices a missing record: it
-            refuses to go on. So the record is kept for a time only.
+        is_batch: whether this is a batch of a streaming query. Such a query refuses to go on if its
+            record is missing, so the record is kept for a limited time only.
     """
 
     app_id: str
@@ -138,7 +138,7 @@ def newest_version(metadata: TableMetadata, branch: str, app_id: str) -> int | N
 
 
 def version_before(metadata: TableMetadata, branch: str, app_id: str, version: int) -> int | None:
-    """The version of an application that was recorded for a branch before another; None if none.
+    """The version recorded for an application on a branch before another one; None if none.
 
     Raises:
         InvalidMetadataError: a recorded version is not a number.
@@ -151,7 +151,7 @@ def version_before(metadata: TableMetadata, branch: str, app_id: str, version: i
 
 @dataclass(frozen=True, slots=True)
 class ForgottenWrite:
-    """An application whose newest version on a branch is another one than before."""
+    """An application whose newest version on a branch has changed."""
 
     branch: str
     app_id: str
@@ -162,8 +162,8 @@ class ForgottenWrite:
 def forgotten_writes(before: TableMetadata, after: TableMetadata) -> list[ForgottenWrite]:
     """The applications whose newest versions are not known any more after snapshots expired.
 
-    Those of writers that record them in summaries only, as Java Iceberg does; and versions that
-    were rolled back, if nothing is left that shows it.
+    This concerns writers that record versions in summaries only, as Java Iceberg does, and versions
+    that were rolled back, if nothing is left that shows it.
 
     Raises:
         InvalidMetadataError: a recorded version is not a number.
@@ -207,7 +207,7 @@ def _is_in(
     if snapshot_id in metadata.snapshots_by_id:
         return any(snapshot.snapshot_id == snapshot_id for snapshot in history)
     if metadata.format_version == 1:
-        # Without sequence numbers, the order of snapshots is not known: count it.
+        # Without sequence numbers, the order of snapshots is not known: count it as in the history.
         return True
     later = [snapshot for snapshot in history if snapshot.sequence_number > number]
     if not later:

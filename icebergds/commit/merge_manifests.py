@@ -24,7 +24,7 @@ def merge_manifests(
     """Merges manifests as the properties `commit.manifest.*` say.
 
     Args:
-        manifests: of one kind of content, newest first.
+        manifests: manifests of one kind of content, newest first.
     """
     return [
         packed[0] if len(packed) == 1 else _merged(work, base, packed)
@@ -40,7 +40,7 @@ def can_merge(properties: Mapping[str, str], manifests: Sequence[ManifestFile]) 
 def _bins(
     properties: Mapping[str, str], manifests: Sequence[ManifestFile]
 ) -> list[list[ManifestFile]]:
-    """The manifests to merge into one, those that stay as they are by themselves; in order."""
+    """The groups of manifests to merge, in order; a manifest that stays is a group of its own."""
     if not manifests or not MANIFEST_MERGE_ENABLED.of(properties):
         return [[manifest] for manifest in manifests]
     least = MANIFEST_MIN_MERGE_COUNT.of(properties)
@@ -75,9 +75,9 @@ def _merged(work: Workspace, base: CommitBase, manifests: Sequence[ManifestFile]
 
 
 def _merge(work: Workspace, base: CommitBase, manifests: Sequence[ManifestFile]) -> ManifestFile:
-    # Some of them are this commit's.
+    # Some of them may still be being written by this commit.
     work.settle()
-    # Together they are no longer than one manifest should be.
+    # Together they are no larger than one manifest should be.
     io = base.io.keeping_reads()
     for manifest in manifests:
         start_reading(io, manifest.manifest_path)

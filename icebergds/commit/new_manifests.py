@@ -182,7 +182,7 @@ def _write_split(
     spec_id: int,
     content: ManifestContent,
 ) -> Iterable[ManifestFile]:
-    """Writes as many manifests as keep each near the target size."""
+    """Splits the entries into manifests near the target size."""
     left = iter(entries)
     sample = list(islice(left, _SAMPLE))
     data = _encode(base, sample, spec_id, content)

@@ -16,14 +16,14 @@ from icebergds.spec.updates.table_updates import TableUpdate
 
 
 class ServerPlanner(Protocol):
-    """Plans scans of a table where its catalog is: on a server."""
+    """Plans scans of a table on the catalog's server."""
 
     def plan(
         self, snapshot_id: int, row_filter: Expr, schema: Schema, metadata: TableMetadata
     ) -> list[tuple[DataFile, tuple[DataFile, ...]]]:
         """The data files of a snapshot that may have matching rows, each with its delete files.
 
-        They have no metrics of columns.
+        They have no column metrics.
 
         Args:
             row_filter: bound to `schema`.
@@ -42,7 +42,7 @@ class ScanReport:
 
     Attributes:
         row_filter: bound to `schema`.
-        columns: those that are read.
+        columns: the columns that are read.
         planned_in_s: how long planning took, in seconds.
         counts: Java Iceberg's names of scan metrics, with counts and sizes in bytes.
     """
@@ -56,7 +56,7 @@ class ScanReport:
 
 
 class ScanReporter(Protocol):
-    """Tells a catalog's server of scans."""
+    """Reports scans to the catalog's server."""
 
     def report(self, scan: ScanReport) -> None:
         """Reports a scan in the background; never fails."""
@@ -72,9 +72,9 @@ class TableState:
         metadata_location: location of the metadata file, as the catalog gives it; empty if the
             table does not exist yet.
         io: storage that reaches files outside of the table only by locations without `..`.
-        planner: plans reads; None: this process does, from the manifests. Other processes always
-            do.
-        reporter: is told of scans that this process plans; None: nothing is.
+        planner: plans reads; None: this process plans them from the manifests, as other processes
+            always do.
+        reporter: receives the scans that this process plans; None: they are not reported.
     """
 
     name: str
@@ -85,7 +85,7 @@ class TableState:
     reporter: ScanReporter | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        # The metadata of a table that exists does not say where it may lead.
+        # An existing table's metadata must not decide which locations it may reach.
         directory = self.metadata_location.rpartition("/")[0] or self.metadata.location
         object.__setattr__(self, "io", self.io.of_table(directory.removesuffix("/metadata")))
 
@@ -101,7 +101,7 @@ class KeepsLastSeen(Protocol):
 
 @runtime_checkable
 class LoadsParts(Protocol):
-    """`TableOperations` whose states may lack what belongs to snapshots without a name."""
+    """`TableOperations` whose states may lack what belongs to snapshots without a branch or tag."""
 
     def refresh_whole(self) -> TableState:
         """Loads the table with all that it refers to. Errors are those of `refresh`."""

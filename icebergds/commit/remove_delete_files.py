@@ -21,13 +21,13 @@ from icebergds.spec.manifest import ManifestEntryStatus, ManifestFile
 
 @dataclass(frozen=True, slots=True)
 class RemoveDeleteFiles:
-    """Removes delete files as a function finds them in the table that an attempt builds on.
+    """Removes the delete files that a function finds in the table, at each attempt.
 
-    Concurrent commits may add data files with old sequence numbers, to which the deletes apply:
-    so each attempt finds them again.
+    Each attempt looks again, because concurrent commits may add data files with old sequence
+    numbers, to which the deletes apply.
 
     Attributes:
-        find: marks those of the live entries of each delete manifest, by the manifest's path.
+        find: marks them among the live entries of each delete manifest, by the manifest's path.
     """
 
     find: Callable[[CommitBase], Mapping[str, Mask]]

@@ -58,7 +58,7 @@ class RemovedColumns:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RemovedEntries:
-    """Removed files that are known in columns of many manifests."""
+    """Removed files as packed entries of many manifests."""
 
     entries: PackedEntries
 

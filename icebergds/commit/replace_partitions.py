@@ -55,7 +55,7 @@ class ReplacePartitions:
 
 @dataclass(frozen=True, slots=True)
 class _ReplacedPartitions:
-    """Selects the files of some partitions, unless rows of other partitions would go with them."""
+    """Selects the files of some partitions, unless that removes rows of other ones."""
 
     base: CommitBase
     partitions: PartitionSelection
@@ -71,8 +71,8 @@ class _ReplacedPartitions:
         """Marks the files of the partitions.
 
         Raises:
-            ValidationError: a data file stores other values in partition columns than its
-                partition has.
+            ValidationError: the partition columns of a data file have other values than its
+                partition.
         """
         mask = self.partitions.select(columns)
         odd = mask & (columns.content == FileContent.DATA.value)

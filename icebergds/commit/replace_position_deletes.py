@@ -29,7 +29,7 @@ class RewrittenDeletes:
     Attributes:
         replaced: position delete files.
         added: position delete files or deletion vectors.
-        data_sequence_number: of the added files.
+        data_sequence_number: the number of the added files.
     """
 
     replaced: tuple[DataFile, ...]
@@ -38,7 +38,7 @@ class RewrittenDeletes:
 
 
 class StaleDeletesError(ValidationError):
-    """None of the delete files can be replaced as planned; the rest is to be planned anew."""
+    """None of the delete files can be replaced as planned; what is left must be planned again."""
 
 
 class ReplacePositionDeletes:
@@ -47,7 +47,7 @@ class ReplacePositionDeletes:
     Each group of files is replaced as a whole, or left as it is if a concurrent commit removed one
     of its files: that commit may have moved its deletes elsewhere or have undone them. A data file
     that a concurrent commit gave a deletion vector keeps that one, which has all deletes of the
-    data file. Concurrent changes of data files are no conflict: deletes of files that are gone
+    data file. Concurrent changes of data files do not conflict: deletes of files that are gone
     apply to nothing.
 
     Args:
@@ -55,7 +55,7 @@ class ReplacePositionDeletes:
         from_snapshot_id: the snapshot that the files were read from.
 
     Attributes:
-        committed: what the last attempt replaced, a group each.
+        committed: the groups that the last attempt replaced.
     """
 
     def __init__(self, groups: Sequence[RewrittenDeletes], from_snapshot_id: int) -> None:
@@ -114,7 +114,7 @@ class _LiveDeletes:
     """The delete files of the branch as it is now.
 
     Attributes:
-        with_vectors: those data files of new deletion vectors that have one.
+        with_vectors: the data files of new deletion vectors that already have one.
     """
 
     def __init__(self, base: CommitBase, groups: Sequence[RewrittenDeletes]) -> None:
@@ -138,7 +138,7 @@ class _LiveDeletes:
         self.with_vectors = frozenset(with_vectors)
 
     def remaining(self, group: RewrittenDeletes) -> RewrittenDeletes | None:
-        """What is to be replaced of a group; None if it is to be left as it is."""
+        """The part of a group to replace; None to leave the group as it is."""
         present = tuple(file for file in group.replaced if file_key(file) in self._found)
         gone = (file for file in group.replaced if file_key(file) not in self._found)
         if not present or not all(only_data_path(file) in self.with_vectors for file in gone):

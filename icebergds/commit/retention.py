@@ -20,7 +20,7 @@ class ExpiryRequest:
     """What a user asks to expire. Times are milliseconds since the epoch.
 
     Attributes:
-        now_ms: what ages are measured at.
+        now_ms: the time at which ages are measured.
         older_than_ms: snapshots before this time may expire; None: by the table's properties.
         retain_last: how many snapshots of each branch are kept in any case; None: by the table's
             properties. A branch's own retention comes before this and the time.

@@ -65,7 +65,7 @@ def commit_change(
         produce: called once per attempt, with the metadata to build on; its errors end the commit.
         is_committed: whether a table loaded later has the change.
         base: the table as loaded for this change, for the first attempt; loaded by default. If
-            others have committed since, that attempt is repeated at once and is no retry.
+            others have committed since, that attempt is repeated at once and is not a retry.
 
     Returns:
         The table with the change.
@@ -97,11 +97,11 @@ def commit_changes(
 ) -> Sequence[TableState]:
     """Commits the changes that `produce` returns; after a conflict, tries again.
 
-    Of several tables, the one that allows the fewest retries decides how often.
+    The table that allows the fewest retries sets their number.
 
     Args:
         is_committed: whether tables loaded later have the changes; raises CommitStateUnknownError
-            if that cannot be told.
+            if that cannot be determined.
 
     Other arguments and errors are those of `commit_change`.
     """
@@ -300,7 +300,7 @@ def require_same_table(uuid: str | None, state: TableState) -> None:
     """Checks that a table was not dropped and re-created under its name.
 
     Args:
-        uuid: of the table that the operation began with; None if it has none.
+        uuid: the UUID of the table that the operation began with; None if it has none.
 
     Raises:
         ValidationError: the table has another UUID.

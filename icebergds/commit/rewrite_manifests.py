@@ -58,7 +58,7 @@ class RewriteManifests:
         """Writes the new manifests.
 
         Raises:
-            NothingToCommitError: of each kind of content, there is at most one manifest, which is
+            NothingToCommitError: there is at most one manifest of each content type, and it is
                 below the target size or cannot be split.
         """
         require_branch(base)
@@ -117,6 +117,6 @@ def _is_live(manifest: ManifestFile) -> bool:
 
 
 def _is_small(base: CommitBase, manifests: Sequence[ManifestFile]) -> bool:
-    """Whether rewriting would leave one manifest where there is at most one."""
+    """Whether there is at most one manifest, and rewriting would leave one."""
     target = MANIFEST_TARGET_SIZE_BYTES.of(base.metadata.properties)
     return len(manifests) < 2 and all(m.manifest_length <= target for m in manifests)

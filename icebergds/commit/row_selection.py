@@ -93,7 +93,7 @@ class RowSelection:
         if residual in (TRUE, FALSE):
             return residual == TRUE
         if file.content is not FileContent.DATA:
-            # Its columns do not tell which data files it applies to; keeping it is always safe.
+            # Its columns do not show which data files it applies to; keeping it is always safe.
             return False
         if not might_match(residual, file):
             return False

@@ -31,7 +31,7 @@ class Action(Protocol):
 
 
 def depends_on_rows(action: Action) -> bool:
-    """Whether an action was computed from rows of the table; those that were not say so."""
+    """Whether an action was computed from rows of the table; true unless it says otherwise."""
     return bool(getattr(action, "depends_on_rows", True))
 
 
@@ -40,7 +40,7 @@ class Committed:
     """A committed snapshot, and the table's state with it.
 
     Attributes:
-        manifests: of the snapshot.
+        manifests: the manifests of the snapshot.
     """
 
     state: TableState
@@ -157,7 +157,7 @@ class SnapshotAttempts:
             self.work.delete_all()
             return
         found = state.metadata.snapshot_by_id(self.work.snapshot_id)
-        # Without it, the state is a newer or older one, which does not tell which files are used.
+        # Without it, the state is a newer or older one, which does not show which files are used.
         if found is not None:
             self.work.delete_unused(found.manifest_list)
 

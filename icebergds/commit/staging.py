@@ -17,7 +17,7 @@ class StagedStep:
     """A commit that waits for the transaction.
 
     Attributes:
-        produce: makes the change anew on another state of the table.
+        produce: makes the change again on another state of the table.
         change: as made on the state of the transaction.
         depends_on_rows: whether the change was computed from rows of the table, so that it holds
             only as long as nobody else changes them.
@@ -43,7 +43,7 @@ class StagedOperations:
     """Refreshes a table and commits to it, all in memory; `commit_staged` commits for good.
 
     Attributes:
-        operations: of the table itself.
+        operations: the operations of the table itself.
         base: the table as the transaction found it.
         steps: what was committed here, in order.
     """
@@ -70,7 +70,7 @@ class StagedOperations:
         requirements: Sequence[TableRequirement],
         updates: Sequence[TableUpdate],
     ) -> TableState:
-        """Stages updates that are the same whatever others commit."""
+        """Stages updates that do not depend on what others commit."""
         return self.stage(lambda state: Change(requirements, updates))
 
     def stage(
@@ -91,11 +91,11 @@ class StagedOperations:
         return self._state
 
     def clean_up_with(self, cleanup: Callable[[], None]) -> None:
-        """Registers what deletes the files of a step if the transaction commits nothing."""
+        """Registers a function that deletes a step's files if the transaction commits nothing."""
         self._cleanups.append(cleanup)
 
     def mark(self) -> StagedMark:
-        """What is staged now, to which `undo` goes back."""
+        """The current point of the transaction, for `undo` to go back to."""
         return StagedMark(len(self.steps), len(self._cleanups), self._state)
 
     def undo(self, mark: StagedMark) -> None:
@@ -113,7 +113,7 @@ class StagedOperations:
 
 
 def clean_up_if_abandoned(operations: TableOperations, cleanup: Callable[[], None]) -> None:
-    """Registers a clean-up for the case that a commit is part of a transaction which fails."""
+    """Registers a clean-up to run if the commit is part of a transaction that fails."""
     if isinstance(operations, StagedOperations):
         operations.clean_up_with(cleanup)
 
@@ -126,7 +126,7 @@ def applied(state: TableState, change: Change) -> TableState:
 
 
 def snapshot_ids(changes: Sequence[Change]) -> list[int]:
-    """The snapshots that changes add."""
+    """The ids of the snapshots that changes add."""
     return [
         update.snapshot.snapshot_id
         for change in changes

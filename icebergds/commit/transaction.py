@@ -18,9 +18,9 @@ _T = TypeVar("_T")
 
 
 def commit_staged(staged: StagedOperations) -> TableState:
-    """Commits all steps of a transaction; after a conflict, makes them anew and tries again.
+    """Commits all steps of a transaction; after a conflict, repeats them on the new state.
 
-    Steps that were computed from rows are made anew only on branches that nobody else has moved. If
+    Steps that were computed from rows are repeated only on branches that nobody else has moved. If
     it raises, nothing was committed and the files of the steps are deleted, except on
     CommitStateUnknownError.
 
@@ -45,7 +45,7 @@ def commit_staged(staged: StagedOperations) -> TableState:
 
 
 class TransactionSteps:
-    """The steps of a transaction on one table, as the attempts to commit them make them."""
+    """The steps of a transaction on one table, repeated by commit attempts on a newer state."""
 
     def __init__(self, staged: StagedOperations) -> None:
         self._staged = staged
@@ -59,11 +59,11 @@ class TransactionSteps:
 
     @property
     def changes_table(self) -> bool:
-        """Whether the table would be another one with the steps."""
+        """Whether the steps change the table."""
         return self.adds_snapshots or _shape(self._base) != _shape(self._expected)
 
     def produce(self, state: TableState) -> Change:
-        """The change of all steps; they are made anew unless the state is that of the transaction.
+        """The change of all steps, which are repeated unless the state is the transaction's.
 
         Raises ValidationError, and what the steps raise.
         """
@@ -93,7 +93,7 @@ class TransactionSteps:
 def in_one_commit(
     operations: TableOperations, base: TableState, run: Callable[[StagedOperations], _T]
 ) -> tuple[_T, TableState]:
-    """Runs what commits several times, and commits it at once; in a transaction, with that.
+    """Runs a function that commits several times, as one commit or as part of a transaction.
 
     Errors are those of `run` and `commit_staged`; nothing is committed or staged then.
     """
@@ -109,7 +109,7 @@ def in_one_commit(
 
 
 def _merged(changes: list[Change]) -> Change:
-    """One change; what a later step requires of an earlier one is not required of the table."""
+    """Merges changes; what a later step requires of an earlier one is not required of the table."""
     requirements: dict[object, TableRequirement] = {}
     updates: list[TableUpdate] = []
     for change in changes:
@@ -121,10 +121,10 @@ def _merged(changes: list[Change]) -> Change:
 
 
 def _without_passing(updates: list[TableUpdate]) -> list[TableUpdate]:
-    """Leaves out where a branch or tag was between the steps, as no reader has ever seen it.
+    """Leaves out positions of branches and tags between steps, which no reader has ever seen.
 
-    The log would have the time of the commit for it, and the earlier one of its step for a snapshot
-    that was written after it.
+    The log would record them with the time of the commit, and a snapshot that was written after
+    them with the earlier time of its step.
     """
     last = {each.name: at for at, each in enumerate(updates) if isinstance(each, SetSnapshotRef)}
     return [
@@ -135,7 +135,7 @@ def _without_passing(updates: list[TableUpdate]) -> list[TableUpdate]:
 
 
 def _refuse_moved_branches(staged: StagedOperations, state: TableState) -> None:
-    """The rows that a step has read may be those of an earlier step, which no validation sees."""
+    """A step may have read rows of an earlier step, which validation does not see."""
     if not _depends_on_staged_rows(staged):
         return
     before, now = staged.base.metadata, state.metadata
@@ -158,7 +158,7 @@ def _depends_on_staged_rows(staged: StagedOperations) -> bool:
 
 
 def _refuse_other_ids(staged: StagedOperations, state: TableState) -> None:
-    """Files have the ids of columns, specs and orders that their transaction had assigned."""
+    """Files contain the ids of columns, specs and orders that their transaction assigned."""
     if not snapshot_ids([step.change for step in staged.steps]):
         return
     before, made, now = staged.base.metadata, staged.refresh().metadata, state.metadata

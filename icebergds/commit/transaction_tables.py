@@ -37,7 +37,7 @@ def commit_staged_tables(
 
     Args:
         tables: by their identifiers, each with steps.
-        is_atomic: whether `commit` never changes some of the tables only.
+        is_atomic: whether `commit` changes either all of the tables or none.
 
     Returns:
         The tables with the steps, in the order of `tables`.
@@ -52,8 +52,8 @@ def commit_staged_tables(
 
     def is_committed(states: Sequence[TableState]) -> bool:
         found = list(zip(parts, states, strict=True))
-        # If one table tells of all, snapshots do, because nobody else makes the same: a property
-        # may have the value by another commit, or may have lost it again.
+        # If one table proves the whole commit, look for snapshots, which nobody else adds: a
+        # property may have been set to the same value, or changed again, by another commit.
         decisive = [each for each in found if is_atomic and each[0].adds_snapshots]
         decisive = decisive or [each for each in found if each[0].changes_table]
         return all_or_none(target.name, ((state, part.is_in(state)) for part, state in decisive))

@@ -22,13 +22,13 @@ from icebergds.spec.updates.table_updates import (
 def remove_unused(
     io: FileIO, metadata: TableMetadata, snapshots: Collection[Snapshot]
 ) -> list[TableUpdate]:
-    """The updates that remove specs and schemas which some of the snapshots do not need.
+    """The updates that remove specs and schemas which none of the snapshots needs.
 
-    A schema is also needed if none of the others has a dropped column whose type is still asked
-    for: that of a partition field, or perhaps of equality deletes.
+    A schema is also needed if no other one has a dropped column whose type is still used, by a
+    partition field or perhaps by equality deletes.
 
     Args:
-        snapshots: those that the table keeps.
+        snapshots: the snapshots that the table keeps.
 
     Raises:
         MissingFileError: a manifest list does not exist.
@@ -51,7 +51,7 @@ def remove_unused(
     }
     needed = _needed(schemas, kept, None if has_deletes else columns)
     unused = tuple(sorted(s.schema_id for s in schemas if s.schema_id not in needed))
-    # The one without fields is that of global deletes, which may be under way.
+    # The spec without fields is that of global deletes, which may be in progress.
     removable = {spec.spec_id for spec in metadata.partition_specs if spec.fields}
     specs = tuple(sorted(removable - spec_ids))
     return [

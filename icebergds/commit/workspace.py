@@ -19,14 +19,14 @@ from icebergds.spec.metadata import TableMetadata
 
 _T = TypeVar("_T")
 _LOG = logging.getLogger(__name__)
-# Files that are written side by side at most, as their bytes are in memory.
+# The most files to write in parallel, as their bytes are in memory.
 _AT_ONCE = 8
 
 
 class Workspace:
     """The files and cached results of a commit, shared by its attempts.
 
-    In storage with latency files are written in the background, side by side; `settle` waits.
+    In storage with latency, files are written in the background, in parallel; `settle` waits.
 
     Attributes:
         snapshot_id: id of the new snapshot, the same for all attempts; positive, and not used in
@@ -75,7 +75,7 @@ class Workspace:
             self._settle_oldest()
 
     def delete_unused(self, manifest_list: str | None) -> None:
-        """Deletes the files of other attempts than the committed one, given its manifest list.
+        """Deletes the files of all attempts but the committed one, given its manifest list.
 
         Never raises: the commit has succeeded, and leftover files do no harm.
         """

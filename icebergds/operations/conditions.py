@@ -1,4 +1,4 @@
-"""Parses the conditions of statements, DataFrames and actions that scans can be planned with."""
+"""Parses conditions of statements, DataFrames and actions, to plan scans with them."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ Setting: TypeAlias = Callable[[str], str | None]
 """A setting of a Spark session by its name; None if it is not known."""
 
 ESCAPED = "spark.sql.parser.escapedStringLiterals"
-"""The setting of a session by which backslashes in texts begin no escape sequences."""
+"""The session setting that makes backslashes in texts begin no escape sequences."""
 
 _CONSECUTIVE = "spark.sql.legacy.consecutiveStringLiterals.enabled"
-# Pieces of text that Spark reads in another way if a setting is on, and whether it is by default.
+# Pieces of text that Spark reads differently if a setting is on, and the setting's default.
 _READ_BY_SETTING = (
     ('"', "spark.sql.ansi.doubleQuotedIdentifiers", False),
     ("\\", ESCAPED, False),
@@ -37,7 +37,7 @@ _READ_BY_SETTING = (
     # Spark replaces ${name} by the value of a setting or an environment variable.
     ("${", "spark.sql.variable.substitute", True),
 )
-# Words that Spark takes for values, even if a column has the name.
+# Words that Spark treats as values, even if a column has the name.
 _VALUES = frozenset(
     {"user", "session_user", "localtimestamp"}
     | {f"current_{what}" for what in ("date", "time", "timestamp", "timezone")}
@@ -49,7 +49,7 @@ _DATES_AS_TEXT = "spark.sql.legacy.typeCoercion.datetimeToString.enabled"
 
 
 def default_setting(name: str) -> None:
-    """The setting of no session: all have Spark's defaults."""
+    """For use without a session: all settings have Spark's defaults."""
 
 
 def plannable_condition(
@@ -61,14 +61,14 @@ def plannable_condition(
 ) -> Expr | None:
     """Parses a condition to plan scans with; None if only Spark evaluates it correctly.
 
-    Spark may read text in another way than we do, and compare other values than those of columns:
-    both depend on the session. So a scan is planned only with what means the same to both.
+    Depending on the session, Spark may read text differently than we do, and compare other values
+    than those of columns. So a scan is planned only with conditions that mean the same to both.
 
     Args:
         condition: SQL text; anything else is left to Spark.
         schema: the table's.
-        time_zone: of timestamps without an offset.
-        setting: of the session that evaluates the condition.
+        time_zone: the zone of timestamps without an offset.
+        setting: looks up settings of the session that evaluates the condition.
         name_of: gives columns the names that they have in the table (`SqlTree`).
     """
     if not isinstance(condition, str):
@@ -81,7 +81,7 @@ def plannable_condition(
 def plannable_part(
     condition: str, schema: Schema, time_zone: str | None, setting: Setting, name_of: NameOf
 ) -> Expr | None:
-    """What is true for every row for which a condition is; None if nothing to plan with is known.
+    """A filter that is true whenever a condition is; None if there is nothing to plan with.
 
     Arguments are those of `plannable_condition`.
     """
@@ -90,7 +90,7 @@ def plannable_part(
 
 
 def named_by(alias: str | None, other: str | None = None) -> NameOf:
-    """Takes the name of the table away that stands before columns.
+    """Removes the name of the table in front of columns.
 
     Args:
         other: the name of other rows that a condition is about; None if there are none.
@@ -107,7 +107,7 @@ def named_by(alias: str | None, other: str | None = None) -> NameOf:
 
 
 def equal_names(condition: str) -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]]:
-    """The names of columns that a condition says are equal, with what qualifies them."""
+    """The names of columns that a condition says are equal, with their qualifiers."""
     try:
         tree, root = parse_condition(condition)
     except InvalidFilterError:
@@ -153,7 +153,7 @@ def choosing_filter(where: str | Expr | None, schema: Schema, time_zone: str | N
     Args:
         where: a condition as Spark SQL, or a filter that is bound already.
         schema: the table's.
-        time_zone: of timestamps without an offset.
+        time_zone: the zone of timestamps without an offset.
 
     Raises:
         InvalidFilterError: the condition is not plain enough to plan with, or does not fit the
@@ -188,7 +188,7 @@ def _check_is_bound(row_filter: Expr, schema: Schema) -> None:
 
 
 def is_read_by_setting(text: str, setting: Setting) -> bool:
-    """Whether Spark reads literals or names of a text in another way than we do, by a setting."""
+    """Whether a setting makes Spark read literals or names of a text differently than we do."""
     return any(
         piece in text and _is(setting, name, default=default)
         for piece, name, default in _READ_BY_SETTING

@@ -1,4 +1,4 @@
-"""Tells in errors of the storage that a statement has committed nothing."""
+"""Adds "nothing was committed" to the storage errors of statements."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def nothing_committed(table: str, *, merges_schema: bool = False) -> Iterator[No
     try:
         yield
     except StorageError as error:
-        # What committed may have said so, and have named the table by its location.
+        # The commit may have said so already, and have named the table by its location.
         if not any(outcome.startswith(_NOTHING) for outcome in error.outcomes):
             error.add_outcome(f"{_NOTHING} to table {table}")
         if merges_schema:

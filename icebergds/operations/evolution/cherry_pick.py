@@ -39,8 +39,8 @@ SOURCE_SNAPSHOT_ID = "source-snapshot-id"
 def cherry_pick(table: LoadedTable, snapshot_id: int) -> TableState:
     """Applies the changes of a snapshot to main.
 
-    A child of the current snapshot becomes the current one itself. Of another snapshot, an append
-    or a replacement of partitions is committed anew.
+    A child of the current snapshot becomes the current one itself. An append or a replacement of
+    partitions by another snapshot is committed again.
 
     Raises:
         NoSuchSnapshotError: the table does not have the snapshot.
@@ -86,14 +86,14 @@ def publish_changes(table: LoadedTable, wap_id: str) -> TableState:
 
 
 class _Pick:
-    """Attempts to apply a snapshot to main, as it is then."""
+    """Attempts to apply a snapshot to main, as it is at each attempt."""
 
     def __init__(self, table: LoadedTable, picked: Snapshot) -> None:
         self._table, self._picked = table, picked
         self._anew: SnapshotAttempts | None = None
 
     def depends_on_rows(self, state: TableState) -> bool:
-        """Whether its changes depend on the rows of main, which it replaces then."""
+        """Whether its changes depend on rows of main, which they then replace."""
         return not self._is_next(state) and depends_on_rows(_action(self._table, self._picked))
 
     def produce(self, state: TableState) -> Change:
@@ -188,7 +188,7 @@ def _files(table: LoadedTable, picked: Snapshot) -> tuple[tuple[DataFile, ...], 
         )
         for entry in entries:
             if entry.status is ManifestEntryStatus.ADDED:
-                # Its rows get ids anew, as those of any file that is added.
+                # Its rows get new ids, as in any added file.
                 added.append(replace(entry.data_file, first_row_id=None))
     return tuple(added), has_deletes
 

@@ -1,4 +1,4 @@
-"""Commits a change of metadata that is made anew on what others commit first."""
+"""Commits a metadata change; rebuilds it on the latest metadata after a conflict."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def commit_update(
     produce: Callable[[TableState], Change],
     is_updated: Callable[[TableState], bool],
 ) -> TableState:
-    """Commits what `produce` makes of the table; nothing if it makes no updates.
+    """Commits the change that `produce` returns; nothing if it has no updates.
 
     Args:
         is_updated: whether the table has the change.
@@ -43,7 +43,7 @@ def commit_update(
     """
 
     def named(state: TableState) -> Change:
-        # A transaction may make it anew after this function has returned.
+        # A transaction may call it again after this function has returned.
         with _naming(table.name):
             return produce(state)
 
@@ -61,7 +61,7 @@ def commit_update(
 
 @contextmanager
 def _naming(name: str) -> Iterator[None]:
-    """Lets errors of a change name the table."""
+    """Adds the table's name to errors of a change."""
     try:
         yield
     except _OF_CHANGE as error:

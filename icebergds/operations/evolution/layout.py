@@ -42,7 +42,8 @@ def spec_draft(metadata: TableMetadata) -> SpecDraft:
 def update_spec(table: LoadedTable, edits: Sequence[SpecEdit]) -> TableState:
     """Edits the partition spec that new files get, in one commit.
 
-    The edits are repeated on what others commit first. Files that are there keep their partitions.
+    After a conflict, the edits are repeated on the latest metadata. Existing files keep their
+    partitions.
 
     Raises:
         InvalidOptionError: an edit does not fit the spec or the schema as they are now.
@@ -76,7 +77,7 @@ def update_spec(table: LoadedTable, edits: Sequence[SpecEdit]) -> TableState:
 
 
 def replace_sort_order(table: LoadedTable, edits: Sequence[SortEdit]) -> TableState:
-    """Replaces the sort order of new files by that which the edits make of an empty one.
+    """Replaces the sort order of new files with the one that the edits build from an empty one.
 
     Raises:
         InvalidOptionError: an edit does not fit the schema as it is now.

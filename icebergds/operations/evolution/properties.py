@@ -76,7 +76,7 @@ def remove_properties(table: LoadedTable, names: Sequence[str]) -> TableState:
 
 
 def update_location(table: LoadedTable, location: str) -> TableState:
-    """Sets where new files of a table go; files that are there stay where they are.
+    """Sets where new files of a table go; existing files stay where they are.
 
     Raises:
         InvalidOptionError, InvalidMetadataError: the location is empty.
@@ -101,7 +101,7 @@ def _checked(metadata: TableMetadata, update: TableUpdate, is_done: bool) -> Cha
     try:
         check_properties(changed)
     except InvalidOptionError:
-        # What was wrong before does not keep other properties from being mended.
+        # What was wrong before does not prevent other properties from being corrected.
         if not _is_wrong(metadata):
             raise
     return Change([], [update])

@@ -36,7 +36,7 @@ RefEdit: TypeAlias = Callable[[TableMetadata], Sequence[SetSnapshotRef | RemoveS
 
 
 def update_references(table: LoadedTable, edits: Sequence[RefEdit]) -> TableState:
-    """Changes branches and tags in one commit; the edits are repeated on what others commit first.
+    """Changes branches and tags in one commit; repeats the edits after a conflict.
 
     Raises:
         NoSuchSnapshotError: a branch, tag or snapshot does not exist.
@@ -140,7 +140,7 @@ def fast_forward(metadata: TableMetadata, name: str, to: str) -> list[SetSnapsho
 
     Raises:
         NoSuchSnapshotError: there is no reference `to`.
-        InvalidOptionError: `name` is a tag, or its snapshot is no ancestor of the other one.
+        InvalidOptionError: `name` is a tag, or its snapshot is not an ancestor of the other one.
     """
     target = reference(metadata, to, None)
     if name not in metadata.refs:
@@ -171,7 +171,7 @@ def roll_back(metadata: TableMetadata, snapshot_id: int) -> list[SetSnapshotRef]
 
     Raises:
         NoSuchSnapshotError: the table does not have it.
-        InvalidOptionError: it is no ancestor of the current snapshot.
+        InvalidOptionError: it is not an ancestor of the current snapshot.
     """
     check_snapshot(metadata, snapshot_id)
     current = metadata.current_snapshot_id

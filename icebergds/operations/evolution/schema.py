@@ -57,7 +57,7 @@ def update_schema(
     allow_incompatible: bool = False,
     case_sensitive: bool = True,
 ) -> TableState:
-    """Edits a table's schema in one commit; the edits are repeated on what others commit first.
+    """Edits a table's schema in one commit; repeats the edits after a conflict.
 
     The name mapping and properties of single columns follow the columns.
 
@@ -144,7 +144,7 @@ def _renamed_properties(
 
 
 def _check_column_uses(metadata: TableMetadata, schema: Schema) -> None:
-    """Raises InvalidOptionError if a new schema takes what the table's layout needs.
+    """Raises InvalidOptionError if a new schema lacks what the table's layout needs.
 
     Columns of the current partition spec and sort order stay. Columns that any spec of the table
     partitions by are not promoted if partition values would change.

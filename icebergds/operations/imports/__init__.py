@@ -1,1 +1,1 @@
-"""Brings data files that others have written into tables, and tables to other places."""
+"""Adds data files of other writers to tables, and copies tables to other places."""

@@ -1,4 +1,4 @@
-"""Adds existing data files to a table, where they are."""
+"""Adds existing data files to a table, without moving them."""
 
 from __future__ import annotations
 
@@ -56,11 +56,11 @@ class AddFilesRequest:
     """Which files to add.
 
     Attributes:
-        files: those that were found.
-        partition_filter: the values of partition fields that the files to take have.
+        files: the files that were found.
+        partition_filter: the partition values of the files to take.
         refuses_duplicates: whether it is an error if the table has one of the files.
-        time_zone: of instants in paths.
-        defaulted: names of columns for which files that lack them have another value than null.
+        time_zone: the zone of instants in paths.
+        defaulted: names of columns whose value is not null in files that lack them.
     """
 
     files: Sequence[SourceFile]
@@ -78,7 +78,7 @@ def add_files(
     Raises:
         InvalidDataError: a file does not fit the table.
         InvalidOptionError: the partition filter is wrong, or no file is in such a partition.
-        MissingFileError: a file is not there any more.
+        MissingFileError: a file does not exist any more.
         AlreadyExistsError: the table has one of the files.
         CorruptFileError, UnsupportedFeatureError, StorageError: a file cannot be read.
         ValidationError: the table's columns were changed meanwhile.

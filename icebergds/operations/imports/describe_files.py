@@ -1,4 +1,4 @@
-"""Describes source files as data files of a table, side by side."""
+"""Describes source files as data files of a table, in parallel."""
 
 from __future__ import annotations
 
@@ -54,9 +54,9 @@ class FileTarget:
 
     Attributes:
         mapping: gives columns their field ids if a file has none.
-        time_zone: of instants in paths.
+        time_zone: the zone of instants in paths.
         wanted: partition values by position, of the files to take.
-        defaulted: names of columns for which files that lack them have another value than null.
+        defaulted: names of columns whose value is not null in files that lack them.
     """
 
     io: FileIO
@@ -76,7 +76,7 @@ def describe_files(
         runner: runs the tasks if there are many files.
 
     Returns:
-        The files in their order, without those of other partitions than wanted.
+        The files in their order, without those of unwanted partitions.
 
     Raises:
         InvalidDataError: a file does not fit the table, or has no single partition.
@@ -103,7 +103,7 @@ class _Describe:
 
 
 class _Describer:
-    """Describes one file after the other; None for those of other partitions than wanted."""
+    """Describes one file after the other; None for those of unwanted partitions."""
 
     def __init__(self, target: FileTarget) -> None:
         metadata = target.metadata
@@ -183,7 +183,7 @@ def _check_stored_values(
 
     Args:
         from_path: the values that the path names, by field id.
-        schema: of the table.
+        schema: the table's schema.
         mapping: gives columns their field ids if the file has none.
 
     Raises:
@@ -215,7 +215,7 @@ def _is_proven(file: StoredFile, field: NestedField, value: Any) -> bool:
     nulls, values = found.null_counts.get(field_id), found.ranges.get(field_id)
     if value is None:
         return nulls is not None and nulls == found.value_counts.get(field_id)
-    # Bounds leave NaN out, and do not tell -0.0 from 0.0.
+    # Bounds leave NaN out, and do not distinguish -0.0 from 0.0.
     is_exact = field.field_type not in (FLOAT, DOUBLE)
     return (
         is_exact and nulls == 0 and values is not None and values.least == value == values.greatest
@@ -234,7 +234,7 @@ def _distinct(column: pa.Array) -> Iterable[Any]:
 
 def _is_same(one: Any, other: Any) -> bool:
     if isinstance(one, float) and isinstance(other, float):
-        # NaN is not equal to itself, and -0.0 is to 0.0.
+        # NaN is not equal to itself, but -0.0 is equal to 0.0.
         are_nan = one != one and other != other
         return are_nan or (one == other and math.copysign(1, one) == math.copysign(1, other))
     return bool(one == other)

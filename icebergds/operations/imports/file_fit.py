@@ -1,6 +1,7 @@
 """Checks that the columns of a file can be read as those of a table.
 
-What would be read wrongly, or not at all, is refused; columns that the table does not have are not.
+Columns that would be read wrongly, or not at all, are refused; columns that the table does not have
+are allowed.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ class TableColumns:
     """What the columns of files are compared with.
 
     Attributes:
-        names: that each field id has, or once had, in the table or its name mapping.
+        names: the names that each field id has, or once had, in the table or its name mapping.
     """
 
     fields: tuple[NestedField, ...]
@@ -64,8 +65,8 @@ def check_fit(
     """Checks a file.
 
     Args:
-        path_values: of columns that the file may lack, by field id.
-        location: of the file, for errors.
+        path_values: values of columns that the file may lack, by field id.
+        location: the file's location, for errors.
 
     Raises:
         InvalidDataError: the file lacks a required column, or one of its columns has a type that
@@ -87,7 +88,7 @@ class _Check:
     found: Mapping[int, NestedField]
 
     def has_any_column(self) -> None:
-        """Refuses a file of which nothing would be read but nulls."""
+        """Refuses a file from which only nulls would be read."""
         known = {field.field_id for field in self.table.fields}
         if not known & {*self.path_values, *(column.field_id for column in self.file.columns)}:
             names = ", ".join(repr(column.name) for column in self.file.columns[:5]) or "none"
@@ -146,7 +147,7 @@ class _Check:
         present: AbstractSet[int | None],
         path: tuple[str, ...],
     ) -> None:
-        """Refuses a name that differs from a column's by case alone, which would not be read."""
+        """Refuses a name that differs from a column's only by case, which would not be read."""
         for other, field in by_name.items():
             if other != column.name and other.lower() == column.name.lower():
                 name, wanted = (".".join((*path, one)) for one in (column.name, other))
@@ -191,7 +192,7 @@ class _Check:
     def _has_any_field(
         self, column: FileColumn, fields: Sequence[NestedField], path: tuple[str, ...]
     ) -> None:
-        """Refuses a struct that only its nulls would be read of: other engines fail."""
+        """Refuses a struct of which only the nulls would be read: other engines fail."""
         present = {child.field_id for child in column.children}
         if fields and present.isdisjoint(field.field_id for field in fields):
             raise self._refused(

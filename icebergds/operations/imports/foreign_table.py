@@ -1,4 +1,4 @@
-"""Makes a table of the files of another catalog's table, where they are."""
+"""Creates a table from the files of another catalog's table, which stay where they are."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from icebergds.operations.write.options import Creation
 from icebergds.spec.schema import Schema
 from icebergds.spec.table_properties import PATHS
 
-# Of the table's old home, or of Spark's own files.
+# Properties about the table's old catalog, or about Spark's own files.
 _DROPPED = frozenset(
     {
         "path",
@@ -38,14 +38,14 @@ class ForeignTable:
     """A table of files that another catalog keeps.
 
     Attributes:
-        name: in messages.
-        schema: of its columns, those of its partitions included.
+        name: the table's name in messages.
+        schema: its columns, including those of its partitions.
         partition_columns: names of the columns whose values files have from their partitions.
         location: its directory.
         properties: as its catalog has them.
         files: its data files.
         is_managed: whether its catalog deletes the files if the table is dropped.
-        defaulted: names of columns for which files that lack them have another value than null.
+        defaulted: names of columns whose value is not null in files that lack them.
     """
 
     name: str
@@ -61,7 +61,7 @@ class ForeignTable:
 def renamed(before: ForeignTable, after: ForeignTable) -> ForeignTable:
     """A table after it was renamed, with all files that it had before.
 
-    A rename may move a directory. Spark's catalog in memory loses the partitions in it then.
+    A rename may move a directory. Spark's in-memory catalog then loses the partitions in it.
     """
     old, new = before.location.rstrip("/"), after.location.rstrip("/")
     files = {file.location: file for file in after.files}
@@ -82,13 +82,13 @@ def import_table(
     time_zone: str,
     runner: Runner,
 ) -> int:
-    """Creates a table of a source's files, in one commit.
+    """Creates a table from a source's files, in one commit.
 
     Args:
-        properties: of the new table, besides those of the source.
+        properties: the properties of the new table, besides those of the source.
         location: the new table's directory; that of the address or the catalog's choice by default.
         apart: whether the directories of both must not overlap.
-        time_zone: of instants in folder names.
+        time_zone: the zone of instants in folder names.
 
     Returns:
         The number of files.
@@ -121,7 +121,7 @@ def check_import_with_files(
     time_zone: str,
     runner: Runner,
 ) -> None:
-    """Reads what `import_table` would read, and changes nothing; arguments and errors are its."""
+    """Reads what `import_table` would read, and changes nothing; has its arguments and errors."""
     new = check_import(source, address, properties, location=location, apart=False)
     if source.files:
         table = LoadedTable(address, new, new.planned())

@@ -1,4 +1,4 @@
-"""Writes delete files again whose content has paths, for the copy of a table."""
+"""Rewrites delete files whose content has paths, for the copy of a table."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from icebergds.spec.sort import SortOrder
 
 _SCHEMA = Schema((DELETE_FILE_PATH, DELETE_POS))
 _ARROW_SCHEMA = schema_to_arrow(_SCHEMA)
-# Puffin: of blobs of the type deletion-vector-v1.
+# Puffin: a property of blobs of the type deletion-vector-v1.
 _REFERENCED = "referenced-data-file"
 
 
@@ -35,15 +35,15 @@ class MovedDeletes:
     """A delete file as it was written for the copy.
 
     Attributes:
-        written: the file, at its staged location; of a Puffin file, its size alone counts.
-        offsets: where the blobs of a Puffin file are now, with their lengths, by where they were.
+        written: the file, at its staged location; of a Puffin file, only its size counts.
+        offsets: the new offsets and lengths of the blobs of a Puffin file, by their old ones.
     """
 
     written: DataFile
     offsets: Mapping[int, tuple[int, int]]
 
     def entry(self, file: DataFile, paths: MovedPaths) -> DataFile:
-        """The manifest entry of the file in the copy, of the entry that it has in the table."""
+        """The manifest entry of the file in the copy, made from its entry in the table."""
         referenced = file.referenced_data_file
         moved = replace(
             file,
@@ -75,7 +75,7 @@ def write_moved_deletes(
 
     Args:
         staged: where it is written.
-        properties: of the table.
+        properties: the properties of the table.
 
     Raises:
         InvalidOptionError: it refers to a data file that does not have the source prefix.
@@ -93,7 +93,7 @@ def write_moved_deletes(
     )
     try:
         for batch in position_batches(io, file.file_path, file.file_format):
-            # The common prefix does not count in the order of paths.
+            # The common prefix does not matter for the order of paths.
             moved = pa.array(list(map(paths.moved, batch.paths)), pa.string())
             columns = [moved.take(pa.array(batch.codes)), pa.array(batch.positions, pa.int64())]
             writer.write(pa.RecordBatch.from_arrays(columns, schema=_ARROW_SCHEMA))

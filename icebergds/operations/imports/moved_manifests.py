@@ -1,4 +1,4 @@
-"""Writes manifests and manifest lists again, for the copy of a table."""
+"""Rewrites manifests and manifest lists, for the copy of a table."""
 
 from __future__ import annotations
 
@@ -43,10 +43,10 @@ class ListedEntries:
         return [entry.data_file for entry in live.filter(mask).entries()]
 
     def files_to_copy(self, snapshot_ids: Collection[int] | None) -> list[str]:
-        """Paths of files without paths in them, which are copied as they are.
+        """Paths of files that contain no paths, and so are copied as they are.
 
         Args:
-            snapshot_ids: those that added the files; None for all files.
+            snapshot_ids: the snapshots that added the files; None for all files.
         """
         live = self._live()
         mask = live.content != FileContent.POSITION_DELETES.value
@@ -78,9 +78,9 @@ def moved_manifest(
     paths: MovedPaths,
     deletes: Mapping[str, MovedDeletes],
 ) -> tuple[ManifestFile, bytes]:
-    """A manifest as the copy has it: its entry in manifest lists, and its bytes.
+    """A manifest for the copy: its entry in manifest lists, and its bytes.
 
-    Sequence numbers and row ids are written out, so that all entries have the ones that they have.
+    Sequence numbers and row ids are written out, so that all entries keep theirs.
 
     Args:
         deletes: the delete files that were written for the copy, by their paths in the table.
@@ -116,7 +116,7 @@ def moved_list(
     paths: MovedPaths,
     moved: Mapping[str, ManifestFile],
 ) -> bytes:
-    """A manifest list as the copy has it.
+    """A manifest list for the copy.
 
     Args:
         moved: the manifests that were written for the copy, by their paths in the table. Others are
@@ -153,7 +153,7 @@ def _moved_deletes(
         written = deletes.get(file.file_path)
         is_dead = entry.status is ManifestEntryStatus.DELETED
         if written is None or is_dead:
-            # Of what is deleted, only the path counts.
+            # For a deleted file, only the path matters.
             file = replace(file, file_path=paths.moved(file.file_path))
         else:
             file = written.entry(file, paths)

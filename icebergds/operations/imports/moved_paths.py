@@ -26,7 +26,7 @@ class MovedPaths:
     staging: str
 
     def moved(self, path: str) -> str:
-        """A path of the table, as the copy has it.
+        """The copy's path for a path of the table.
 
         Raises:
             InvalidOptionError: it does not begin with the source prefix.
@@ -34,7 +34,7 @@ class MovedPaths:
         return self.target + self._below(path)
 
     def staged(self, path: str) -> str:
-        """Where the copy's version of a file is written; the same names, so that none meet."""
+        """Where the copy's version of a file is written; keeps the names, so that none collide."""
         return self.staging + self._below(path)
 
     def _below(self, path: str) -> str:
@@ -52,7 +52,7 @@ class CopyPlan:
     """What is written for the copy of a table, and what is to be copied.
 
     Attributes:
-        sources: where to copy from, by where to.
+        sources: the locations to copy from, by those to copy to.
         written: the files that were written.
     """
 
@@ -62,23 +62,23 @@ class CopyPlan:
     written: list[str] = field(default_factory=list)
 
     def add(self, path: str) -> None:
-        """Copies a file of the table as it is."""
+        """Plans to copy a file of the table as it is."""
         self.sources.setdefault(self.paths.moved(path), path)
 
     def add_written(self, path: str) -> str:
-        """Copies, instead of a file of the table, one that is written; returns its location."""
+        """Plans to copy a newly written file instead of the table's; returns its location."""
         staged = self.paths.staged(path)
         self.sources[self.paths.moved(path)] = staged
         self.written.append(staged)
         return staged
 
     def write(self, path: str, data: bytes) -> None:
-        """Writes what is copied instead of a file of the table."""
+        """Writes a file that is copied instead of the table's."""
         self.io.write(self.add_written(path), data)
 
 
 def moved_metadata(metadata: TableMetadata, paths: MovedPaths) -> TableMetadata:
-    """Table metadata as the copy has it.
+    """Table metadata for the copy.
 
     Raises:
         InvalidOptionError: a path does not begin with the source prefix.

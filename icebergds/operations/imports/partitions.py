@@ -47,7 +47,7 @@ def path_partition(
 
     Args:
         texts: by the names in the path, which may be those of partition fields or of columns.
-        time_zone: of instants without an offset.
+        time_zone: the zone of instants without an offset.
 
     Raises:
         InvalidDataError: a text is not a value of its column.
@@ -114,7 +114,7 @@ def partition_of(
 
 
 def contradiction(column: NestedField, value: Any, location: str) -> InvalidDataError:
-    """The error for a file that has other values than its path names."""
+    """The error for a file whose values differ from those that its path names."""
     return InvalidDataError(
         f"{location} cannot be added: its path names "
         f"{to_human(IdentityTransform(), column.field_type, value)} for column "
@@ -166,7 +166,7 @@ def _names(
 
 
 def _find(schema: Schema, name: str) -> NestedField | None:
-    """The top-level column with a name; Hive has names in lower case."""
+    """The top-level column with a name; Hive keeps names in lower case."""
     exact = [field for field in schema.fields if field.name == name]
     alike = [field for field in schema.fields if field.name.lower() == name.lower()]
     return exact[0] if exact else alike[0] if len(alike) == 1 else None
@@ -213,7 +213,7 @@ def _check_against(file: StoredFile, column: NestedField, value: Any, location: 
 
 
 def _all_are(values: Range, value: Any, column: NestedField) -> bool:
-    """Whether the values in a range, which may be wider than they are, can all be this one."""
+    """Whether all values can be this one, given a range that may be wider than they are."""
     if value != value or not values.least <= value <= values.greatest:
         return False
     if values.least == values.greatest or getattr(column.field_type, "type_id", None) in _TIMES:
@@ -246,7 +246,7 @@ def _derived(file: StoredFile, part: PartitionField, column: NestedField, locati
 def _statistics(
     file: StoredFile, column: NestedField
 ) -> tuple[int | None, int | None, Range | None]:
-    """The number of nulls, that of values, and the range of the others, as far as known."""
+    """The number of nulls, the number of values, and the range of the non-nulls, if known."""
     field_id, found = column.field_id, file.statistics
     return (
         found.null_counts.get(field_id),

@@ -61,7 +61,7 @@ class RewritePathRequest:
     """What is copied, and where to.
 
     Attributes:
-        source_prefix, target_prefix: of all paths of the table, and of its copy.
+        source_prefix, target_prefix: the prefixes of all paths of the table, and of its copy.
         start_version: the name of a metadata file whose state the copy has already.
         end_version: the name of a metadata file; the newest one if None.
         staging_location: where files are written; a new directory beside the metadata if None.
@@ -87,7 +87,7 @@ def rewrite_table_path(table: LoadedTable, request: RewritePathRequest) -> Rewri
         MissingFileError: an older metadata file, a manifest or a delete file does not exist.
         CorruptFileError, StorageError: a file cannot be read or written.
         UnsupportedFeatureError: the table is encrypted, or its catalog restricts what may be read,
-            which nothing would in the copy.
+            which the copy would not.
     """
     table.io.require_rows()
     check_branch(table.state, MAIN_BRANCH)
@@ -103,7 +103,7 @@ def rewrite_table_path(table: LoadedTable, request: RewritePathRequest) -> Rewri
 
 @dataclass(frozen=True, slots=True)
 class _Versions:
-    """Metadata by the locations of their files.
+    """Table metadata by the locations of the files.
 
     Attributes:
         start: what the copy has already, if anything.
@@ -251,7 +251,7 @@ def _position_deletes(
 def _write_deletes(
     plan: CopyPlan, files: Iterable[DataFile], metadata: TableMetadata
 ) -> dict[str, MovedDeletes]:
-    """Writes position delete files, each once, also if several deletion vectors are in it."""
+    """Writes each position delete file once, even if it holds several deletion vectors."""
     by_path = {file.file_path: (file, plan.add_written(file.file_path)) for file in files}
 
     def write(pair: tuple[DataFile, str]) -> MovedDeletes:
@@ -269,7 +269,7 @@ def _write_manifests(
     deletes: Mapping[str, MovedDeletes],
     new_ids: Collection[int] | None,
 ) -> dict[str, ManifestFile]:
-    """Writes manifests, and plans to copy their files; the manifests by their old paths."""
+    """Writes manifests, and plans to copy their files; returns the manifests by old path."""
     staged = [plan.add_written(manifest.manifest_path) for manifest in manifests]
 
     def write(pair: tuple[ManifestFile, str]) -> tuple[ManifestFile, list[str]]:

@@ -12,7 +12,7 @@ from icebergds.io.fileio import FileIO
 from icebergds.io.threads import WAITING_THREADS
 
 NULL_FOLDER = "__HIVE_DEFAULT_PARTITION__"
-"""How Hive and Spark name the folder of null."""
+"""The name that Hive and Spark give the folder of null."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class SourceFile:
 def source_files(io: FileIO, paths: Sequence[str]) -> list[SourceFile]:
     """The files at paths, each once and in order; all files below a folder that are not hidden.
 
-    Hidden are names that begin with `_` or `.`, as for Spark, unless they name a value.
+    Names that begin with `_` or `.` are hidden, as for Spark, unless they name a value.
 
     Raises:
         MissingFileError: there is nothing at a path.
@@ -64,7 +64,7 @@ def source_files(io: FileIO, paths: Sequence[str]) -> list[SourceFile]:
 
 
 def _in_one_spelling(path: str) -> str:
-    """A local path without '.' and doubled slashes, so that a file is known by its path."""
+    """A local path without '.' and doubled slashes, so that a file has only one path."""
     mark = "file:" if path.startswith("file:") else ""
     rest = path.removeprefix(mark)
     if not rest.startswith("/"):

@@ -1,9 +1,9 @@
-"""Refuses files with values that other engines would read as other ones.
+"""Refuses files with values that other engines would read as different ones.
 
-Spark before 3.0, and later ones if they are set so, write dates before 1582 to Parquet in the
-Julian calendar, and timestamps with the offsets from UTC that zones had before 1900; to ORC, Spark
-and Hive write all days so. Spark converts them when it reads such files, which are marked; other
-engines do not where the files are those of an Iceberg table. Java reads the bits of unsigned
+Spark before 3.0, and later versions if configured so, write dates before 1582 to Parquet in the
+Julian calendar, and timestamps with the offsets from UTC that zones had before 1900; Spark and Hive
+write all days to ORC this way. Such files are marked, and Spark converts the values when it reads
+them; other engines do not if the files belong to an Iceberg table. Java reads the bits of unsigned
 numbers as those of signed ones.
 """
 
@@ -48,10 +48,10 @@ def check_limits(
     schema: Schema,
     mapping: NameMapping,
 ) -> None:
-    """Checks a file; columns are read if its footer does not tell how great their values are.
+    """Checks a file; columns are read if its footer does not show how large their values are.
 
     Args:
-        schema: of the table.
+        schema: the table's schema.
         mapping: gives columns their field ids if the file has none.
 
     Raises:

@@ -1,1 +1,1 @@
-"""Upgrades and purges tables."""
+"""Maintains tables: rewrites and removes files, expires snapshots, measures health."""

@@ -1,6 +1,6 @@
 """Finds data files that a branch lists several times, in 8 bytes a file.
 
-Deletes by position and removals name a path, and so mean all entries of it: maintenance leaves such
+Position deletes and removals name a path, and so affect all of its entries: maintenance leaves such
 files as they are.
 """
 
@@ -34,12 +34,12 @@ class ListedPaths:
         self._hashes.frombytes(files.entries.path_hashes.tobytes())
 
     def once(self, files: Iterable[PlannedFile]) -> list[PlannedFile]:
-        """Those of some files that were added whose path was added once."""
+        """The files, all of them added before, whose path was added only once."""
         repeated = frozenset(self._repeated().tolist())
         return [file for file in files if _hash(file) not in repeated]
 
     def once_of(self, files: PackedFiles) -> PackedFiles:
-        """Those of some files that were added whose path was added once."""
+        """The files, all of them added before, whose path was added only once."""
         return files.filter(~np.isin(files.entries.path_hashes, self._repeated()))
 
     def _repeated(self) -> Int64s:

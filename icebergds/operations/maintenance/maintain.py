@@ -100,8 +100,8 @@ def maintain(
     """Does what the health of a branch advises and the policy allows, best first.
 
     After each step the table is loaded and its health is measured again, since a step may give rise
-    to others. A step that fails is reported, and the others are done all the same. Only if it is
-    not known whether a step was committed, or if the table cannot be read any more, none follows.
+    to others. A step that fails is reported, and the others are done all the same. No step follows
+    if it is not known whether one was committed, or if the table cannot be read any more.
 
     Args:
         clock: the time in seconds.
@@ -190,7 +190,7 @@ class _Maintenance:
             self._add(Advice(_EXPIRY, reason, Gain(), arguments), StepState.SKIPPED, note)
 
     def _follow(self, health: TableHealth) -> TableHealth:
-        """Does what is advised until nothing is; returns the health of the table then."""
+        """Follows advice until there is none; returns the table's health after that."""
         while (advice := self._next(health)) is not None:
             self._step(advice)
             if self._steps[-1].state is StepState.SKIPPED or not self._is_safe:
@@ -227,7 +227,7 @@ class _Maintenance:
         return [a for a in health.advice if self._request.policy.takes(a.action)]
 
     def _next(self, health: TableHealth) -> Advice | None:
-        """The first advice that was not followed, or was before other steps gave rise to it."""
+        """The first advice that was not followed since other steps may have given rise to it."""
         return next((advice for advice in self._wanted(health) if self._is_new(advice)), None)
 
     def _is_new(self, advice: Advice) -> bool:
@@ -240,7 +240,7 @@ class _Maintenance:
         return is_whole and others and len(runs) < _MOST_RUNS
 
     def _step(self, advice: Advice) -> None:
-        """Takes an action, unless the budget or an earlier step is against it."""
+        """Takes an action, unless the budget or an earlier step forbids it."""
         size = self._size(advice)
         if (objection := self._objection(advice, size)) is not None:
             self._add(advice, StepState.SKIPPED, objection)
@@ -387,7 +387,7 @@ def _key(advice: Advice) -> _Key:
 
 
 def _outcome(result: RewrittenDataFiles, advice: Advice) -> tuple[StepState, str]:
-    """What became of a rewrite of data files, and what it has left."""
+    """The outcome of a rewrite of data files, and a note about what it has left."""
     failed = counted(result.failed_data_files_count, "data file")
     if result.failure is not None:
         return StepState.FAILED, f"{failed} not rewritten: {result.failure}"

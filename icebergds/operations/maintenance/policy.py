@@ -1,4 +1,4 @@
-"""Says which maintenance `Table.maintain` does, and how much of it."""
+"""Defines which maintenance `Table.maintain` does, and how much of it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from icebergds.operations.options.moments import moment_or_age
 from icebergds.spec.sort import SortOrder
 from icebergds.suggestions import did_you_mean
 
-# A group is rewritten to so many files if time is short, since it is not ended before it is done.
+# If time is limited, groups become only so many files: one that has begun is not interrupted.
 _TIMED_GROUP_FILES = 8
 _PURGING = (
     "convert_equality_deletes",
@@ -35,7 +35,7 @@ class MaintenancePolicy:
             remove_dangling_deletes, rewrite_manifests, expire_snapshots: whether to take the action
             of this name.
         remove_orphan_files: whether to remove orphan files last. Not by default: metadata does not
-            tell whether there are any, and files of writes under way are protected by their age
+            show whether there are any, and files of writes under way are protected by their age
             alone.
         purge_deleted: whether deleted rows are to go for good: every data file with deletes is
             rewritten, and all snapshots expire but the newest of each branch and the tagged ones.
@@ -43,7 +43,7 @@ class MaintenancePolicy:
         strategy, sort_order: how data files are rewritten, as for `Table.rewrite_data_files`.
         expire_older_than: snapshots before this time may expire: an age as a timedelta, a datetime
             with a time zone, a timestamp such as `2026-01-31T12:00:00Z`, or milliseconds since
-            1970. The table's properties say it by default.
+            1970. By default, the table's properties decide.
         retain_last: how many snapshots of each branch are kept, however old; by default as the
             table's properties say.
         orphans_older_than: only orphan files that are older are removed: a time as above, at least
@@ -53,8 +53,8 @@ class MaintenancePolicy:
         max_seconds: after so many seconds, no action and no group of files is begun.
 
     Raises:
-        InvalidOptionError: a value is of the wrong type, or out of range, or `purge_deleted` does
-            not go together with another.
+        InvalidOptionError: a value is of the wrong type, or out of range, or `purge_deleted`
+            conflicts with another.
     """
 
     convert_equality_deletes: bool = True
@@ -98,23 +98,23 @@ class MaintenancePolicy:
                 )
 
     def takes(self, action: str) -> bool:
-        """Whether an action, the name of a method of `Table`, is one of the policy."""
+        """Whether the policy includes an action, named as the method of `Table`."""
         return bool(getattr(self, action))
 
     def group_bytes(self, target_file_size: int) -> int | None:
-        """How large the groups of files are that are rewritten one by one; None for any size.
+        """The largest size of groups of files to rewrite; None for any size.
 
         Args:
-            target_file_size: of new files, in bytes.
+            target_file_size: the size of new files, in bytes.
         """
         return None if self.max_seconds is None else _TIMED_GROUP_FILES * target_file_size
 
 
 def policy_of(policy: Any, changes: Mapping[str, Any]) -> MaintenancePolicy:
-    """A policy, the default one if it is None, with other values for some fields.
+    """A policy, or the default one if it is None, with some fields changed.
 
     Raises:
-        InvalidOptionError: it is no policy, a field is unknown, or a value is wrong.
+        InvalidOptionError: it is not a policy, a field is unknown, or a value is wrong.
     """
     if policy is not None and not isinstance(policy, MaintenancePolicy):
         raise InvalidOptionError(

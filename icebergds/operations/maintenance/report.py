@@ -1,4 +1,4 @@
-"""Tells what `Table.maintain` did, or would do, and why."""
+"""Describes what `Table.maintain` did, or would do, and why."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _INDENT = 11
 
 
 class StepState(StrEnum):
-    """What became of a step."""
+    """The outcome of a step."""
 
     DONE = "done"
     PLANNED = "would be done"
@@ -29,7 +29,7 @@ class StepState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class MaintenanceStep:
-    """An action that was worth it, and what became of it.
+    """An action that was worth it, and its outcome.
 
     Attributes:
         advice: the action, its arguments, why it is worth it, and what it gains.
@@ -38,7 +38,7 @@ class MaintenanceStep:
         size_in_bytes: about how many bytes of data and delete files it read, or would read.
         seconds: how long it took.
         result: what the method of `Table` returns; None if it was not done, or failed as a whole.
-        error: what it failed with; None if some files failed, of which `note` has the error.
+        error: the error it failed with; None if only some files failed, whose error is in `note`.
     """
 
     advice: Advice
@@ -61,7 +61,7 @@ class MaintenanceStep:
 
     @property
     def gain(self) -> Gain:
-        """What is gained, as far as metadata tells."""
+        """What is gained, judging by metadata."""
         return self.advice.gain
 
     def _repr_html_(self) -> str:
@@ -82,8 +82,8 @@ class MaintenanceReport:
         purge_deleted: whether deleted rows were to go for good.
         kept: if deleted rows were to go for good, the branches, tags and snapshots that keep files
             which may hold some, and what to do about them.
-        unreferenced: and the files in the table's directory that no snapshot refers to, which may
-            hold some, too; None if they are not known.
+        unreferenced: likewise, the files in the table's directory that no snapshot refers to, which
+            may hold some too; None if they are not known.
     """
 
     table: str
@@ -126,7 +126,7 @@ class MaintenanceReport:
         return self._of(StepState.SKIPPED)
 
     def left(self) -> list[tuple[str, str]]:
-        """What may hold deleted rows still, and what to do about it; or that nothing does."""
+        """What may still hold deleted rows, and what to do about it; or that nothing does."""
         if self.is_purged:
             return [("no file holds deleted rows, as far as the table and its directory tell", "")]
         found = []

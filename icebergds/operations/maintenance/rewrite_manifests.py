@@ -44,7 +44,7 @@ def rewrite_manifests(
     snapshot_properties: Mapping[str, str] | None = None,
     drop_removed: bool = False,
 ) -> tuple[RewrittenManifests, TableState]:
-    """Rewrites the manifests of one partition spec; does nothing if one small manifest is there.
+    """Rewrites the manifests of one partition spec; does nothing if there is one small manifest.
 
     Args:
         spec_id: the current spec by default.

@@ -1,4 +1,4 @@
-"""Runs the tasks of a maintenance action, in this process or on what the caller brings."""
+"""Runs the tasks of a maintenance action, in this process or with the caller's runner."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class TaskAttempt:
     """An attempt to run a task. Names of new files have both numbers, so that none is used twice.
 
     Attributes:
-        partition_id: which of the tasks.
+        partition_id: the number of the task.
         attempt_id: different in each attempt of the task.
     """
 
@@ -24,7 +24,7 @@ class TaskAttempt:
 
 
 class Runner(Protocol):
-    """Runs tasks side by side."""
+    """Runs tasks in parallel."""
 
     def run(
         self,

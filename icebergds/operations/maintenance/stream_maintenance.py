@@ -33,7 +33,7 @@ class StreamBatch:
 def maintain_after_batch(
     committed: TableState, address: TableAddress, batch: StreamBatch, maintenance: StreamMaintenance
 ) -> MaintenanceReport | None:
-    """Maintains the branch of a batch if that is due after it. Never raises: the batch stands.
+    """Maintains the branch of a batch if that is due after it. Never raises, as it is committed.
 
     Args:
         committed: the table with the batch.
@@ -63,7 +63,7 @@ def _is_due(metadata: TableMetadata, batch: StreamBatch, every: int) -> bool:
     """Whether a multiple of `every` batches is complete now and was not after the batch before.
 
     Batches without rows commit nothing, so the batch before may have any lower number. The table
-    has it: no process needs to count.
+    records it, so no process needs to count.
     """
     before = version_before(metadata, batch.branch, batch.query_id, batch.batch_id)
     done = 0 if before is None else before + 1

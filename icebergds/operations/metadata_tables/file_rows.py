@@ -1,4 +1,4 @@
-"""Makes the rows of `files` and `entries` of the entries of a manifest, column by column."""
+"""Builds the rows of `files` and `entries` from the entries of a manifest, column by column."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def needed_statistics(
     """The columns whose statistics rows need; None for those of all columns.
 
     Args:
-        field_ids: of the innermost fields that are shown or compared.
+        field_ids: the ids of the innermost fields that are shown or compared.
     """
     field_ids = set(field_ids)
     shown = [metric for field_id, metric in metrics.items() if field_id in field_ids]
@@ -53,7 +53,7 @@ def needed_statistics(
 
 
 def innermost_ids(fields: Iterable[NestedField]) -> set[int]:
-    """The ids of the fields that are no structs, at any depth of structs."""
+    """The ids of the fields that are not structs, at any depth of structs."""
     found: set[int] = set()
     for one in fields:
         if isinstance(one.field_type, StructType):
@@ -69,7 +69,7 @@ def entry_rows(
     """A row for each entry that matches a filter, in the Arrow types of `formats.arrow.types`.
 
     Args:
-        columns: with the statistics that `needed_statistics` tells.
+        columns: with the statistics that `needed_statistics` returns.
         shown: the columns of the rows; structs may be narrowed.
         row_filter: bound to the metadata table.
     """
@@ -96,7 +96,7 @@ class _Rows:
         """A column, which may be a struct of others."""
         if not isinstance(shown.field_type, StructType):
             found, target = self.innermost(shown.field_id), to_arrow(shown.field_type)
-            # Values of transforms that are void have another type, of unknown ones none.
+            # Values of void transforms have another type, and those of unknown ones have none.
             if shown.field_type == UNKNOWN or found.null_count == len(found):
                 return pa.nulls(len(found), target)
             return found.cast(target)
@@ -104,7 +104,7 @@ class _Rows:
         return pa.StructArray.from_arrays(arrays, fields=list(to_arrow(shown.field_type)))
 
     def innermost(self, field_id: int) -> pa.Array:
-        """The values of a field that is no struct."""
+        """The values of a field that is not a struct."""
         if field_id in self.metrics:
             return self._metric(self.metrics[field_id])
         entries = self.columns
@@ -165,7 +165,7 @@ class _Rows:
             values = self._by_column[name].column(metric.column_id)
         else:
             stats = self.columns.stats[metric.column_id]
-            # The sizes come first, and are read with all statistics only.
+            # Sizes come first, and are read only with all statistics.
             values = stats.columns()[metric.metric - 1]
         if name.endswith("bounds"):
             return decode_bound_column(metric.column_type, values)
@@ -178,7 +178,7 @@ class _MapColumns:
 
     Attributes:
         keys: sorted.
-        order: of the entries, by their keys.
+        order: the order of the entries, by their keys.
         rows: the map of each entry.
     """
 
@@ -199,7 +199,7 @@ class _MapColumns:
         return cls(keys[order], order, rows, values, len(maps))
 
     def column(self, key: int) -> pa.Array:
-        """The value of a key in each map, null where it is missing."""
+        """The value of a key in each map, null if it is missing."""
         start, end = np.searchsorted(self.keys, [key, key + 1]).tolist()
         entries = self.order[start:end]
         at = np.full(self.length, -1)

@@ -27,7 +27,7 @@ class MetadataTableLoad:
     """A metadata table that a load names, with the state of its table.
 
     Attributes:
-        options: of the read.
+        options: the options of the read.
         given: the same as text, by names in lower case.
     """
 
@@ -76,7 +76,7 @@ def open_metadata_table(options: Mapping[str, str]) -> MetadataTableLoad | None:
                 f"table {shown} does not exist, and is no metadata table either: {error}"
             ) from None
     is_meant = did_you_mean(name, _NAMES) and not _is_table(given, path) and _is_table(given, table)
-    # Says which metadata table may be meant.
+    # Raises an error that says which metadata table may be meant.
     return _opened(given, table, metadata_table_of(name)) if is_meant else None
 
 

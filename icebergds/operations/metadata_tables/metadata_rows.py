@@ -1,4 +1,4 @@
-"""Makes the rows of metadata tables that a table's metadata file and manifest lists hold."""
+"""Builds the rows of metadata tables that come from the metadata file and manifest lists."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Row = tuple[Any, ...]
 
 
 def rows_of_metadata(kind: MetadataTable, state: TableState) -> list[Row]:
-    """The rows of a metadata table that is made of the table's metadata file alone.
+    """The rows of a metadata table that comes from the table's metadata file alone.
 
     Returns:
         In-memory values in the order of `metadata_table_schema`.

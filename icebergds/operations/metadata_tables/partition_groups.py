@@ -15,16 +15,16 @@ from icebergds.spec.types import StructType
 
 @dataclass(frozen=True, slots=True)
 class PartitionGroups:
-    """The partitions that entries are of.
+    """The partitions that entries belong to.
 
     Attributes:
         of_entries: for each entry, the number of its partition.
         values: for each partition, its values in the fields of a type of several specs; None in
             those that its own spec lacks.
         known_fields: how many of these fields the spec of the entries has.
-        updated_ms: for each partition, when its newest entry was added; -1 if all that added some
-            have expired.
-        snapshot_ids: for each partition, what added its newest entry.
+        updated_ms: for each partition, when its newest entry was added; -1 if all snapshots that
+            added one have expired.
+        snapshot_ids: for each partition, the snapshot that added its newest entry.
     """
 
     of_entries: Int64s
@@ -37,11 +37,11 @@ class PartitionGroups:
 def partition_groups(
     columns: EntryColumns, partition_type: StructType, committed_ms: Mapping[int, int]
 ) -> PartitionGroups:
-    """Groups the entries of a manifest, of which there is at least one.
+    """Groups the entries of a manifest, which has at least one.
 
     Args:
         partition_type: fields of several partition specs.
-        committed_ms: when each snapshot that is there was committed, by its id.
+        committed_ms: when each existing snapshot was committed, by its id.
     """
     at = {field.field_id: i for i, field in enumerate(columns.partition_type.fields)}
     places = [at.get(field.field_id) for field in partition_type.fields]

@@ -69,7 +69,7 @@ def plan_metadata_table(
     """Checks the options of a read of a metadata table, before anything is read.
 
     Args:
-        columns: those that are read; by default those of the options.
+        columns: the columns that are read; by default those of the options.
         of_parts: as in `MetadataTablePlan`; the filter must be one that `filters_parts` takes.
 
     Raises:
@@ -77,10 +77,10 @@ def plan_metadata_table(
         InvalidOptionError: a column does not exist, or an option is not one of metadata tables.
         NoSuchSnapshotError: the snapshot, branch or tag does not exist.
         UnsupportedFeatureError: the table's catalog restricts what may be read, and the metadata
-            table tells of rows.
+            table describes rows.
     """
     if kind.is_of_snapshot or kind.is_of_all_snapshots:
-        # Bounds, partitions and counts are of rows that nobody may see.
+        # Bounds, partitions and counts describe rows that nobody may see.
         state.io.require_rows()
     _check(kind, state, options)
     if of_parts:
@@ -101,7 +101,7 @@ def filters_parts(plan: MetadataTablePlan) -> bool:
 
 
 def files_of_snapshot(plan: MetadataTablePlan, options: ReadOptions) -> int:
-    """How many files the snapshot that is read has, as far as its summary tells."""
+    """How many files the snapshot that is read has, according to its summary."""
     snapshot, _ = resolve_snapshot(plan.state.metadata, options.time_travel, plan.state.name)
     summary = {} if snapshot is None else snapshot.summary
     counts = (summary.get(name, "") for name in ("total-data-files", "total-delete-files"))
@@ -114,11 +114,11 @@ def metadata_tasks(
     """The tasks of a read.
 
     Args:
-        parallelism: how many tasks run at once; None where this is not known.
+        parallelism: how many tasks run at once; None if this is not known.
 
     Raises:
-        MissingFileError, CorruptFileError: a manifest list, or what else is read here, is missing
-            or damaged.
+        MissingFileError, CorruptFileError: a manifest list, or another file that is read here, is
+            missing or damaged.
     """
     kind, state = plan.kind, plan.state
     if kind is MetadataTable.ALL_MANIFESTS:
@@ -164,7 +164,7 @@ def live_columns(
 
     Args:
         stats_ids: as for `read_manifest_columns`.
-        used: ids of the fields that are needed, of which others may be null; None for all.
+        used: ids of the fields that are needed, while others may be null; None for all.
     """
     metadata = plan.state.metadata
     return read_manifest_columns(
@@ -176,13 +176,13 @@ def live_columns(
         stats_ids=stats_ids,
         left_out=frozenset() if used is None else ids.CAN_BE_LEFT_OUT - used,
         live_only=not plan.kind.lists_entries,
-        # Whoever looks at metadata may look for what is wrong with it.
+        # Users may read metadata to find out what is wrong with it.
         wrong_counts=WrongCounts.WARN,
     )
 
 
 def expecting(plan: MetadataTablePlan, manifests: Sequence[ManifestFile]) -> MetadataTablePlan:
-    """The plan for who reads manifests in this order: remote ones are fetched ahead."""
+    """The plan for reading manifests in this order: remote ones are fetched ahead."""
     io = reading_ahead(plan.state.io, manifests)
     return replace(plan, state=replace(plan.state, io=io))
 
@@ -192,7 +192,7 @@ def entries_of_all(
     manifests: Sequence[ManifestFile],
     used: frozenset[int] | None = None,
 ) -> Iterator[EntryColumns]:
-    """The entries of manifests without statistics, read side by side, a few of them ahead.
+    """The entries of manifests without statistics, read in parallel, a few of them ahead.
 
     Args:
         used: as for `live_columns`.
@@ -227,7 +227,7 @@ def _manifests(plan: MetadataTablePlan, options: ReadOptions) -> list[ManifestFi
         readers = readers_of(state.io, (one.manifest_list for one in snapshots))
         with ThreadPoolExecutor(readers) as pool:
             lists = list(pool.map(lambda one: _listed(state, one), snapshots))
-        # As the oldest list has it: newer ones may add first row ids.
+        # Taken from the oldest list: newer ones may add first row ids.
         found = {m.manifest_path: m for listed in reversed(lists) for m in reversed(listed)}
         return list(reversed(found.values()))
     snapshot, _ = resolve_snapshot(state.metadata, options.time_travel, state.name)
@@ -275,7 +275,7 @@ def _might_match(plan: MetadataTablePlan, manifest: ManifestFile) -> bool:
 
 
 def _task_weights(plan: MetadataTablePlan, options: ReadOptions) -> tuple[int, int, int]:
-    """The bytes of a task, the least that a file counts, and how many a task may have at most."""
+    """Bytes: the size of a task, the least that a file counts for, the most a task may have."""
     properties = plan.state.metadata.properties
     splits = split_options(options, properties)
     if options.split_size is not None:
@@ -301,11 +301,11 @@ def _position_delete_files(
 def _packed(
     items: Iterable[_Item], weights: Sequence[int], most: int
 ) -> Iterator[tuple[_Item, ...]]:
-    """Neighbours together, in parts of about the same weight, which is about `most` at most."""
+    """Packs neighbours into parts of about the same weight, at most about `most`."""
     total = max(sum(weights), 1)
     parts = -(-total // most)
     starts = accumulate(weights, initial=0)
-    # By their middles: twice, so that they are whole numbers.
+    # Places items by their middles, doubled so that they are whole numbers.
     middles = (2 * start + weight for start, weight in zip(starts, weights, strict=False))
     numbers = (middle * parts // (2 * total) for middle in middles)
     for _, some in groupby(zip(numbers, items, strict=True), key=itemgetter(0)):

@@ -1,4 +1,4 @@
-"""Makes the rows of `position_deletes`: those of position delete files and deletion vectors."""
+"""Builds the rows of `position_deletes`, from position delete files and deletion vectors."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ _STORED = (DELETE_FILE_PATH.field_id, DELETE_POS.field_id, DELETE_ROW.field_id)
 def position_delete_rows(
     plan: MetadataTablePlan, file: DataFile, columns: Schema
 ) -> Iterator[pa.RecordBatch]:
-    """The deleted positions of a file, with what its manifest says of it.
+    """The deleted positions of a file, with what its manifest says about it.
 
     Args:
-        columns: of the rows.
+        columns: the columns of the rows.
 
     Raises:
         MissingFileError: the file does not exist.
@@ -60,7 +60,7 @@ def position_delete_rows(
 def _file_rows(
     plan: MetadataTablePlan, file: DataFile, stored: list[NestedField]
 ) -> Iterator[pa.RecordBatch]:
-    # The path makes batches as long as the file where no stored column is shown.
+    # If no stored column is shown, the path gives batches the length of the file.
     fields = stored or [DELETE_FILE_PATH]
     request = ReadRequest(Schema(tuple(replace(field, required=False) for field in fields)))
     with open_data_file(
@@ -95,7 +95,7 @@ def _of_vector(field: NestedField, file: DataFile, positions: Positions) -> pa.A
 
 
 def _constants(plan: MetadataTablePlan, file: DataFile) -> Callable[[NestedField], Any]:
-    """What a field of the manifest has for all rows of a file."""
+    """Finds the value that a field of the manifest has for all rows of a file."""
     spec = plan.state.metadata.specs_by_id.get(file.spec_id)
     parts = () if spec is None else spec.fields
     by_id = {part.field_id: value for part, value in zip(parts, file.partition, strict=False)}

@@ -102,7 +102,7 @@ def _entries(plan: MetadataTablePlan, task: ReadManifests) -> Iterator[pa.Record
 def _added_up(plan: MetadataTablePlan, task: AddUpPartitions) -> list[Row]:
     partition_type = unified_partition_type(plan.state.metadata, active_only=True)
     totals = _PartitionTotals(partition_type, plan.committed_ms)
-    # Of parts, tasks already work side by side.
+    # With parts, tasks already run in parallel.
     ahead = expecting(plan, task.manifests) if plan.of_parts else plan
     no_ids: frozenset[int] = frozenset()
     manifests = (live_columns(ahead, manifest, no_ids, no_ids) for manifest in task.manifests)
@@ -124,7 +124,7 @@ def _listed(plan: MetadataTablePlan, task: ReadManifestLists) -> Iterator[Row]:
 def _matching(
     plan: MetadataTablePlan, make: Callable[[Schema], Iterator[pa.RecordBatch]]
 ) -> Iterator[pa.RecordBatch]:
-    """The rows that match the filter, whose columns are made too, but not returned."""
+    """The rows that match the filter, whose columns are also built but not returned."""
     if plan.row_filter == TRUE:
         yield from make(plan.columns)
         return
@@ -157,7 +157,7 @@ _SUMS = 7
 
 @dataclass(slots=True)
 class _Partition:
-    """What files add up to.
+    """The totals of a partition's files.
 
     Attributes:
         known_fields: how many of the fields its partition spec has.
@@ -178,7 +178,7 @@ class _PartitionTotals:
     """Adds up files by their partitions.
 
     Args:
-        partition_type: fields of all partition specs. Partitions of different specs are one if
+        partition_type: fields of all partition specs. Partitions of different specs count as one if
             they have the same values in these, and equally many of them, as in Java Iceberg.
         committed_ms: when each snapshot was committed, by its id.
     """

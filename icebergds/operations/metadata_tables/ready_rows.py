@@ -21,7 +21,7 @@ def row_batches(rows: Iterable[Row], table: Schema, columns: Schema) -> Iterator
 
     Args:
         rows: values of all columns of `table`.
-        columns: those of the batches; structs may be narrowed.
+        columns: the columns of the batches; structs may be narrowed.
     """
     places = {field.field_id: (at, field.field_type) for at, field in enumerate(table.fields)}
     schema = schema_to_arrow(columns)
@@ -36,7 +36,7 @@ def row_batches(rows: Iterable[Row], table: Schema, columns: Schema) -> Iterator
 
 
 def _narrowed(value: Any, whole: IcebergType, part: IcebergType) -> Any:
-    """A value without the fields that a type has no more."""
+    """A value without the fields that the narrower type lacks."""
     if value is None or whole == part:
         return value
     match whole, part:

@@ -61,7 +61,7 @@ class ColumnMetric:
     Attributes:
         column_id: a column of the table.
         metric: the position in `METRICS`.
-        column_type: of the column.
+        column_type: the column's type.
     """
 
     column_id: int
@@ -118,7 +118,7 @@ def partition_parts_schema(metadata: TableMetadata) -> MetadataTableSchema:
 
 
 def refuse_unknown_values(metadata: TableMetadata, partition: StructType) -> None:
-    """Raises UnsupportedFeatureError if a partition field's values have no type that is known."""
+    """Raises UnsupportedFeatureError if a partition field's values have no known type."""
     for field in partition.fields:
         if field.field_type == UNKNOWN:
             raise UnsupportedFeatureError(

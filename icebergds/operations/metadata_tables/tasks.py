@@ -1,4 +1,4 @@
-"""Defines the plan of a read of a metadata table, and its tasks, which travel to executors."""
+"""Defines the plan of a read of a metadata table, and its tasks, which are sent to executors."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ class MetadataTablePlan:
     """What all tasks of a read share.
 
     Attributes:
-        state: of the table, without its snapshots.
+        state: the state of the table, without its snapshots.
         table: the columns of the metadata table.
-        columns: those that are read; structs may be narrowed.
+        columns: the columns that are read; structs may be narrowed.
         row_filter: bound to `table`; all returned rows match it.
         of_parts: whether `partitions` is read in parts, which several tasks add up
             (`partition_parts_schema`).

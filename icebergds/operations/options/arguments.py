@@ -41,7 +41,7 @@ def integer_argument(name: str, value: Any) -> int | None:
 
 
 def flag_argument(name: str, value: Any) -> bool:
-    """True or False, and nothing that is taken for one of them."""
+    """True or False, and no other value that Python treats as one of them."""
     if not isinstance(value, bool):
         raise InvalidOptionError(f"{name} = {value!r}: expected True or False")
     return value
@@ -64,7 +64,7 @@ def natural_argument(name: str, value: Any) -> int | None:
 
 
 def given_once(name: str, value: Any, alias: str, other: Any) -> Any:
-    """What is given under a name or an alias of it.
+    """The value given under a name or its alias.
 
     Raises:
         InvalidOptionError: it is given under both.

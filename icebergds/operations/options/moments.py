@@ -28,7 +28,7 @@ def milliseconds_or_timestamp(time_zone: str | None) -> Callable[[str], int]:
     This and the function below raise ValueError for any other text.
 
     Args:
-        time_zone: of timestamps without an offset; if None, they are refused.
+        time_zone: the zone of timestamps without an offset; if None, they are refused.
     """
 
     def convert(text: str) -> int:
@@ -92,7 +92,7 @@ def moment_or_age(name: str, value: Any) -> int | None:
 
 
 def _meant(shown: str, number: int) -> int:
-    # Seconds since 1970, or a number of days. 0 is meant: nothing is older.
+    # Probably seconds since 1970, or a number of days. 0 is accepted: nothing is older.
     if number and number < _YEAR_2000_MS:
         raise InvalidOptionError(
             f"{shown}: a number means milliseconds since 1970, and this one is before the year "

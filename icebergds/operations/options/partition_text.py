@@ -91,7 +91,7 @@ def parse_term(
     """Parses one term: the id of its column, the transform and the name after `as`.
 
     Args:
-        transform: of the column, if the text is a column's name alone.
+        transform: the column's transform, if the text is a column's name alone.
 
     Raises:
         InvalidOptionError: it is not one term, has two transforms, a sort direction or null order,

@@ -1,4 +1,4 @@
-"""Takes the rows that users give as Arrow: of pyarrow, pandas, polars, DuckDB and others."""
+"""Converts users' rows to Arrow: those of pyarrow, pandas, polars, DuckDB and others."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def arrow_rows(rows: object, place: str) -> ArrowRows | None:
     """
     if isinstance(rows, ArrowRows):
         return rows
-    # DataFrames of Spark are streams too, of rows that are all collected here.
+    # Spark's DataFrames are streams too, but would collect all of their rows here.
     if hasattr(rows, "sparkSession") or type(rows).__module__.startswith("pyspark."):
         return None
     pandas = sys.modules.get("pandas")

@@ -23,7 +23,7 @@ _FORMS = {
 
 
 def selection_of(last: str) -> tuple[str, str] | None:
-    """The option of a read that the last part of a name says, and its value; None if it says none.
+    """The read option that the last part of a name stands for, and its value; None if none.
 
     >>> selection_of("branch_audit")
     ('branch', 'audit')
@@ -35,9 +35,9 @@ def selection_of(last: str) -> tuple[str, str] | None:
 
 
 def with_selection(given: Mapping[str, str]) -> Mapping[str, str]:
-    """Options whose path names a table of a catalog, and what is selected of it by an option.
+    """Options whose path names a table of a catalog, with its selection moved to an option.
 
-    A table of the whole name comes first: `events.branch_b` may be in a namespace `events`.
+    A table of the whole name takes precedence: `events.branch_b` may be in a namespace `events`.
 
     Args:
         given: options by names in lower case.

@@ -190,7 +190,7 @@ def json_object(example: str) -> Callable[[str], dict[str, str]]:
     """A converter of a JSON object of texts.
 
     Args:
-        example: of such an object, for errors.
+        example: an example of such an object, for errors.
     """
 
     def convert(text: str) -> dict[str, str]:

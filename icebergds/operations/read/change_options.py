@@ -77,7 +77,7 @@ def parse_change_options(
 
     Args:
         given: options with names in lower case.
-        time_zone: of timestamps without an offset; if None, they are refused.
+        time_zone: the zone of timestamps without an offset; if None, they are refused.
 
     Raises:
         InvalidOptionError: a value is malformed, or options contradict each other.

@@ -18,9 +18,9 @@ from icebergds.spec.partition import identity_columns
 from icebergds.spec.reserved import LAST_UPDATED_SEQUENCE_NUMBER, ROW_ID
 from icebergds.spec.snapshot import Snapshot
 
-# What a server does not tell of a file.
+# Columns whose values a server does not return.
 _OF_MANIFESTS = frozenset({ROW_ID.field_id, LAST_UPDATED_SEQUENCE_NUMBER.field_id})
-# A server gives no sequence numbers, but only deletes that apply, which are newer than the file.
+# A server returns no sequence numbers, but only deletes that apply: so these get a higher one.
 _OF_DATA, _OF_DELETES = 0, 1
 
 
@@ -47,8 +47,8 @@ def choose_files(
         listed = planner.plan(snapshot.snapshot_id, row_filter, plan.table_schema, state.metadata)
         return _planned(listed)
     if plan.name_mapping is not None:
-        # Its files may be imported. Java records milliseconds in the bounds of some of them, and
-        # the partitions of their folders whatever they store.
+        # The table's files may be imported. For some of them, Java records milliseconds in the
+        # bounds, and the partitions of their folders, whatever they store.
         stats_of |= timestamp_columns(plan.table_schema) | identity_columns(plan.specs)
     started = time.perf_counter()
     found = plan_files_counted(
@@ -76,10 +76,10 @@ def choose_files(
 def planner_of(
     state: TableState, snapshot: Snapshot | None, plan: ReadPlan
 ) -> ServerPlanner | None:
-    """What plans a read, if not this process.
+    """The server that plans a read; None if this process does.
 
-    A server knows columns by the names that they had in the snapshot, so another schema is left to
-    this process; and so are columns whose values are in manifests.
+    A server knows columns by the names that they had in the snapshot, so this process plans reads
+    with another schema, and reads of columns whose values are in manifests.
     """
     if state.planner is None or snapshot is None or plan.for_changes:
         return None

@@ -69,7 +69,7 @@ _KNOWN = (
     "delete-cache-bytes",
     "wrong-counts",
     "pushdown",
-    # Of writes through a temporary view, whose options both sides get.
+    # Options of writes through a temporary view, which gives its options to reads and writes.
     "isolation-level",
     *CHANGE_OPTIONS,
     *STREAM_OPTIONS,
@@ -100,7 +100,7 @@ class ReadOptions:
         pushdown: whether Spark's filters are pushed down.
         for_changes: as in `ReadPlan`.
         changes: which changes to read; None to read a snapshot.
-        wrong_counts: what to do if metadata counts other rows or files than there are.
+        wrong_counts: what to do if the counts of rows or files in metadata are wrong.
     """
 
     time_travel: TimeTravel = field(default_factory=TimeTravel)
@@ -348,7 +348,7 @@ def scan_options(
 
     Args:
         io: the table's storage.
-        arguments: of the scan, by option name; None if not given.
+        arguments: the arguments of the scan, by option name; None if not given.
         options: further options by name in any case, already checked.
     """
     named = {name: value for name, value in arguments.items() if value is not None}

@@ -30,7 +30,7 @@ from icebergds.spec.schema import Schema
 from icebergds.spec.snapshot import Snapshot
 
 _LOG = logging.getLogger(__name__)
-# On remote storage, where Spark asks for the parts of a file one after the other; size in bytes.
+# Limits for remote storage, where Spark requests the parts of a file one by one; size in bytes.
 _FEW_FILES = 8
 _SMALL_FILE = 8 << 20
 
@@ -46,8 +46,9 @@ class PlannedScan:
         splits: how files are packed into task groups.
         counts: what planning read and skipped.
         for_native: whether the files have the statistics that `native_rule_of` needs.
-        rechecked: what else chose the files; whoever reads the scan checks it for every row.
-        as_one: whether one reader must read all files, as the rows may be no union.
+        rechecked: a further condition that chose the files; the reader of the scan checks it for
+            every row.
+        as_one: whether one reader must read all files, as the rows may not be a union.
     """
 
     state: TableState
@@ -73,11 +74,11 @@ def plan_scan(
     """Plans a scan of one snapshot; reads each manifest that may matter once.
 
     Args:
-        options: of a read of a snapshot, not of changes.
-        for_native: keep the statistics that tell which files Spark's own reader may read.
+        options: the options of a read of a snapshot, not of changes.
+        for_native: keep the statistics that decide which files Spark's own reader may read.
         rechecked: a bound condition; files without rows that meet it are left out, but other rows
             may be returned.
-        columns: those that are read; by default those of the options.
+        columns: the columns that are read; by default those of the options.
         as_one: as for `PlannedScan`.
 
     Raises:
@@ -104,7 +105,7 @@ def task_groups_of(scan: PlannedScan, files: Iterable[PlannedFile]) -> list[Scan
 
 
 def residual_of(scan: PlannedScan) -> Callable[[PlannedFile], Expr]:
-    """Tells the part of the filter that the partition of a file does not decide."""
+    """Finds the part of the filter that the partition of a file does not decide."""
     plan = scan.plan
     of_partition = {
         spec_id: residual_evaluator(plan.row_filter, spec, plan.table_schema)
@@ -171,7 +172,7 @@ class FileScanTask:
     """A data file that a scan reads.
 
     Attributes:
-        file: the data file; of its column metrics it has those that planning used.
+        file: the data file, with only those column metrics that planning used.
         delete_files: the delete files that may delete rows of it.
         residual: the part of the scan's filter that the file's partition does not decide, as SQL;
             `TRUE` if it selects all rows.

@@ -20,10 +20,10 @@ from icebergds.spec.schema import Schema
 
 @dataclass(frozen=True, slots=True)
 class MetadataCount:
-    """The rows of a scan, as far as metadata tells.
+    """The rows of a scan that metadata counts, and the files that it does not count.
 
     Attributes:
-        rows: of the files whose rows of the scan metadata counts exactly.
+        rows: the scan's rows in the files that metadata counts exactly.
         unread: the other files.
     """
 
@@ -34,7 +34,7 @@ class MetadataCount:
 def count_from_metadata(scan: PlannedScan) -> MetadataCount:
     """Counts the rows of the files that have no deletes and that the filter selects whole."""
     if scan.plan.wrong_counts is not WrongCounts.FAIL:
-        # Metadata is known to be wrong: what the files have is counted.
+        # Metadata is known to be wrong, so the rows in the files are counted.
         return MetadataCount(0, scan.files)
     residual = residual_of(scan)
     returns_deleted = _returns_deleted(scan.plan)
@@ -85,7 +85,7 @@ def _known_rows(
 ) -> int | None:
     data_file, deletes = file.entry.data_file, file.deletes
     # A delete may name a row twice, a key that the file does not have, or, also in a deletion
-    # vector, a position past its end: only reading tells how many rows it deletes.
+    # vector, a position past its end: only reading shows how many rows it deletes.
     if not returns_deleted and (deletes.position_deletes or deletes.equality_deletes):
         return None
     # A negative count is unknown.

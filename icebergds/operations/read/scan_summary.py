@@ -33,7 +33,7 @@ class DeleteCounts:
     Attributes:
         data_files: the data files that they may apply to.
         position_deletes, deleted_by_vectors, equality_deletes: positions, positions and keys in
-            these files; also such as delete nothing.
+            these files, including those that delete nothing.
         equality_keys: the names of the key columns, for each combination of them.
     """
 
@@ -112,7 +112,7 @@ def summarize(
     """Summarises a scan that was planned for Spark's own reader too.
 
     Args:
-        options: of the scan.
+        options: the options of the scan.
         filter: as the user gave it.
         native_scans: whether native scans are on in the session; None without one.
         obstacle: what keeps Spark's own reader from all files of this scan alone.

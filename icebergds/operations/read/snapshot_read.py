@@ -32,7 +32,7 @@ def plan_read(
     """Resolves the snapshot of a read (or the end snapshot of its changes) and plans the read.
 
     Args:
-        columns: those that are read; by default those of the options.
+        columns: the columns that are read; by default those of the options.
 
     Raises:
         InvalidFilterError: the filter cannot be bound or used.

@@ -28,7 +28,7 @@ class StreamFiles:
         self._files: dict[SnapshotPart, list[PlannedFile]] = {}
 
     def get(self, part: SnapshotPart, plan: Callable[[], list[PlannedFile]]) -> list[PlannedFile]:
-        """The files of a snapshot, from here or by `plan`."""
+        """The files of a snapshot, kept here or planned by `plan`."""
         found = self._files.get(part)
         if found is None:
             found = plan()

@@ -35,7 +35,7 @@ class StreamOffset:
     """How far a stream has read.
 
     Attributes:
-        table_uuid: of the table that it reads.
+        table_uuid: the UUID of the table that it reads.
         snapshot_id: the last snapshot that was read, in whole or in part; None before the first.
         position: how many of its files have been read; None for all.
         is_whole: whether its files are all files of the snapshot, or only those that it added.
@@ -106,7 +106,7 @@ class TableStream:
     """A stream over one state of its table.
 
     Attributes:
-        head: of the branch that the stream follows; None if it has no snapshot.
+        head: the head of the branch that the stream follows; None if it has no snapshot.
         plan: the stream's filter and schema.
         splits: how files are packed into task groups.
         known: files that earlier calls in this process have planned; None plans them each time.
@@ -182,7 +182,7 @@ class TableStream:
             seen.append(step)
             found = self._files(planner, step)
             if self.options.is_feed and not step.is_whole:
-                # All in one batch: rows of its files may cancel each other out.
+                # All of its files go into one batch: their rows may cancel each other out.
                 size = len(found)
                 if files and size and self._is_over(limits, files + size, rows + _rows(found)):
                     return self._before(step, start)
@@ -199,7 +199,7 @@ class TableStream:
         """Plans the task groups between two offsets; the result is always the same.
 
         Raises:
-            ValidationError: the offsets are of another table.
+            ValidationError: the offsets belong to another table.
             NoSuchSnapshotError: a snapshot after `start` has expired.
             InvalidOptionError: a snapshot is not an append, and is neither skipped nor read as a
                 change feed.
@@ -366,7 +366,7 @@ def load_stream(
 
     Args:
         options: choose the branch.
-        plan: of the query that reads it.
+        plan: the plan of the query that reads it.
 
     Raises:
         NoSuchTableError: the table does not exist.

@@ -78,7 +78,7 @@ def sketch_columns(
     """A sketch of the live values of each field, in a snapshot.
 
     Args:
-        fields: of the snapshot's schema.
+        fields: fields of the snapshot's schema.
 
     Raises:
         CorruptFileError, MissingFileError: a file of the table is damaged or missing.
@@ -149,7 +149,7 @@ def value_hashes(field_type: IcebergType, array: pa.Array) -> UInt64s:
     if pa.types.is_boolean(array.type):
         array = array.cast(pa.int8())
     elif pa.types.is_primitive(array.type) and not isinstance(field_type, DecimalType):
-        # As integers, because -0.0 and 0.0, and NaNs of several bits, have bytes of their own.
+        # As integers, because -0.0 and 0.0, and NaNs with different bits, have different bytes.
         array = array.view(_PLAIN[array.type.bit_width])
     distinct = array.unique().drop_null()
     if pa.types.is_integer(distinct.type):

@@ -100,12 +100,12 @@ def _partitions(
 def _from_changes(
     state: TableState, lineage: Sequence[Snapshot], last_id: int, known: list[PartitionStats]
 ) -> list[PartitionStats]:
-    """Adds what the snapshots after one have changed."""
+    """Adds the changes of the snapshots after one."""
     totals = _totals(state, known)
     for snapshot in lineage:
         if snapshot.snapshot_id == last_id:
             break
-        # Later snapshots may merge these manifests, and then no longer tell what was removed.
+        # Later snapshots may merge these manifests, and then no longer show what was removed.
         manifests = [
             manifest
             for manifest in read_snapshot_manifests(state.io, snapshot)
@@ -123,7 +123,7 @@ def _totals(state: TableState, known: Sequence[PartitionStats] = ()) -> Partitio
 
 
 def _read_all(state: TableState, manifests: Sequence[ManifestFile]) -> Iterator[EntryColumns]:
-    """The entries of manifests without statistics, read side by side, a few of them ahead."""
+    """The entries of manifests without statistics, read in parallel, a few of them ahead."""
     metadata, io = state.metadata, reading_ahead(state.io, manifests)
 
     def read(manifest: ManifestFile) -> EntryColumns:

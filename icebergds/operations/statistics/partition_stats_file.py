@@ -90,11 +90,11 @@ def write_partition_stats(
 def read_partition_stats(
     io: FileIO, metadata: TableMetadata, file: PartitionStatisticsFile
 ) -> Iterator[PartitionStats]:
-    """The statistics of each partition, with the fields of all partition specs of today.
+    """The statistics of each partition, with the fields of all current partition specs.
 
     Raises:
         MissingFileError: the file does not exist.
-        CorruptFileError: it is damaged, or of no format of data files.
+        CorruptFileError: it is damaged, or not in a format of data files.
     """
     # Files of version 2 lack the deletion vectors, and columns that readers may find null.
     fields = (*_fields(metadata), _DV_COUNT)

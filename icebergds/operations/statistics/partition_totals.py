@@ -67,7 +67,7 @@ class PartitionTotals:
         self._add_entries(columns, columns.status != ManifestEntryStatus.DELETED.value)
 
     def add_changes(self, columns: EntryColumns, snapshot_id: int) -> None:
-        """Adds what a snapshot changed, of a manifest that it added: its new and deleted files."""
+        """Adds the files that a snapshot added or deleted, from a manifest that it added."""
         is_change = columns.status != ManifestEntryStatus.EXISTING.value
         changed = columns.filter(is_change & (columns.snapshot_id == snapshot_id))
         is_added = changed.status == ManifestEntryStatus.ADDED.value
@@ -81,7 +81,7 @@ class PartitionTotals:
         )
 
     def _add_entries(self, columns: EntryColumns, times: npt.NDArray[Any]) -> None:
-        """Adds each entry so many times: once, not at all, or -1 times for what was removed."""
+        """Adds each entry the given number of times: 1, 0, or -1 for a removed file."""
         if not len(columns):
             return
         found = partition_groups(columns, self._type, self._committed_ms)

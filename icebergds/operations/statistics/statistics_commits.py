@@ -29,10 +29,10 @@ StatisticsUpdate: TypeAlias = (
 
 
 def update_statistics(table: LoadedTable, updates: Sequence[StatisticsUpdate]) -> TableState:
-    """Sets and removes statistics files in one commit; nothing if the table has them so.
+    """Sets and removes statistics files in one commit; nothing if that changes nothing.
 
     Raises:
-        NoSuchSnapshotError: the table does not have the snapshot of a file, or has it no more.
+        NoSuchSnapshotError: the table does not have the snapshot of a file, or no longer has it.
         CommitConflictError: all retries lost against other commits.
         CommitStateUnknownError: whether they were changed is not known.
     """

@@ -1,7 +1,7 @@
 """Builds, merges and serialises Theta sketches (Puffin spec: `apache-datasketches-theta-v1`).
 
-A Theta sketch estimates how many distinct values there are from the smallest hashes of them. The
-specification asks for the Alpha family with its default size and seed, in the compact form.
+A Theta sketch estimates the number of distinct values from their smallest hashes. The specification
+asks for the Alpha family with its default size and seed, in the compact form.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _READ_ONLY, _EMPTY, _COMPACT, _ORDERED, _SINGLE = 2, 4, 8, 16, 32
 _FIRST_LONG = struct.Struct("<BBBBBBH")
 _COUNT_AND_P = struct.Struct("<If")
 _THETA = struct.Struct("<Q")
-# Of the seed, by which readers refuse sketches of other hashes. Empty sketches have none.
+# The hash of the seed, by which readers refuse sketches of other hashes. Empty sketches have none.
 _SEED_HASH = 0x93CC
 
 
@@ -39,7 +39,7 @@ class ThetaSketch:
 
     Attributes:
         theta: every value whose hash is below it is in the sketch; 2**63 - 1 for all values.
-        hashes: of 63 bits, ascending, all below theta.
+        hashes: hashes of 63 bits, ascending, all below theta.
     """
 
     theta: int = _MAX_THETA
@@ -68,7 +68,7 @@ class AlphaSketch:
 
     def __init__(self) -> None:
         self._theta = _MAX_THETA
-        # Those that theta has passed meanwhile stay: few, as ever fewer hashes are below it.
+        # Hashes that theta has passed meanwhile stay: few, as ever fewer hashes are below it.
         self._accepted: set[int] = set()
 
     def update(self, hashes: UInt64s) -> None:

@@ -60,7 +60,7 @@ class PreparedWrite:
 
     Attributes:
         new_table: the table to create with the first snapshot; None if it exists.
-        table_uuid: of the table that was checked.
+        table_uuid: the UUID of the table that was checked.
         distribution_mode: how its rows should have been shuffled: `none`, `hash` or `range`.
         row_filter: the rows that an overwrite replaces.
         isolation: which concurrent commits make an overwrite fail.
@@ -202,8 +202,8 @@ def commit_write(
 ) -> Committed | None:
     """Commits the files of a write; deletes them if it is certain that nothing was committed.
 
-    Also deletes them, and returns None, if the table already has this idempotent write. Returns
-    None, too, if no rows replace the partitions that they are of: nothing is committed, as by Java.
+    Also deletes them, and returns None, if the table already has this idempotent write. None is
+    also returned if a dynamic overwrite has no rows: nothing is committed, as in Java.
 
     Args:
         table: as returned by `prepare_write`, for the first attempt; loaded again by default.
@@ -285,7 +285,7 @@ def with_merged_schema(table: LoadedTable, columns: Schema) -> LoadedTable:
 
 @dataclass(frozen=True, slots=True)
 class _OfColumns:
-    """An action whose files have the values of columns that the table must still have."""
+    """An action whose files contain columns that the table must still have."""
 
     action: Action
     columns: Schema

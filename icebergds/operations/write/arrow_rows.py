@@ -67,7 +67,7 @@ def change_rows(table: LoadedTable, options: WriteOptions, rows: ArrowRows) -> C
 
 
 def _reading_manifest_list(table: LoadedTable, branch: str) -> LoadedTable:
-    """The table, with the manifest list for the commit being read while the rows are written."""
+    """Starts to read the manifest list for the commit, while the rows are written."""
     head = table.metadata.head_of(branch)
     if head is None or not head.manifest_list:
         return table

@@ -33,7 +33,7 @@ def delete_files(io: FileIO, files: Iterable[DataFile], error: BaseException | N
     """Deletes files of a write that was not committed. Never raises: some may be left behind.
 
     Args:
-        error: why the write failed; it tells of the files if it is one of the storage.
+        error: why the write failed; a storage error also mentions the files.
     """
     # Several deletion vectors may be in one file.
     locations = list(dict.fromkeys(file.file_path for file in files))

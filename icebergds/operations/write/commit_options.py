@@ -19,7 +19,7 @@ def commit_options(
     """The options of a commit.
 
     Args:
-        table_uuid: of the table that the write was prepared for.
+        table_uuid: the UUID of the table that the write was prepared for.
         summary: snapshot summary entries in addition to the user's.
     """
     return CommitOptions(

@@ -63,7 +63,7 @@ class RewritePlan:
     Attributes:
         write: the plan for the new files.
         read: the plan for the old ones: the columns of `write`, then `_pos`.
-        equality_deletes, key_schema: of all files, as in a `ScanTaskGroup`.
+        equality_deletes, key_schema: those of all files, as in a `ScanTaskGroup`.
     """
 
     write: WritePlan

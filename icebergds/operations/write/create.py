@@ -122,7 +122,7 @@ def naming_columns(properties: Mapping[str, str], schema: Schema) -> dict[str, s
 
 
 def check_properties(table: TableMetadata) -> None:
-    """Parses all properties of a new table that this package reads, with what reads them later.
+    """Parses all properties of a new table that this package reads, as it does later.
 
     Other properties are not checked: they may be those of other engines.
 

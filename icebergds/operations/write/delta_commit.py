@@ -40,7 +40,7 @@ class PreparedDelta:
     Attributes:
         write_id: the id in the snapshot's summary and in file names.
         io: the table's storage.
-        table_uuid: of the table that was checked.
+        table_uuid: the UUID of the table that was checked.
         data_location: the directory of new files.
         read_snapshot_id: the snapshot that the change is based on; None if the branch had none.
         isolation_level: which concurrent commits make it fail.
@@ -121,7 +121,7 @@ def commit_delta(
 
 
 def _warn_of_global_deletes(state: TableState) -> None:
-    # At the commit: a streaming query plans each batch twice.
+    # Warns at the commit, because a streaming query plans each batch twice.
     schema, sources = state.metadata.schema(), state.metadata.spec().source_ids
     _LOG.warning(
         "table %s: this change wrote global equality deletes, which readers compare with the rows "

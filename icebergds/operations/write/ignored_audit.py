@@ -12,10 +12,10 @@ _SETTINGS = ("wap.branch", "wap.id")
 
 
 def refuse_ignored_audit(setting: Setting, table: LoadedTable, options: WriteOptions) -> None:
-    """Refuses to write to main where a setting of Java Iceberg's names a branch or an id.
+    """Refuses to write to main if a setting of Java Iceberg names a branch or an id.
 
     Args:
-        setting: of the session; statements of SQL follow it, other writes do not read it.
+        setting: looks up settings of the session; SQL statements follow them, other writes do not.
 
     Raises:
         InvalidOptionError: the table has `write.wap.enabled`, and the write says nothing else.

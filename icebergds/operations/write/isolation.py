@@ -49,7 +49,7 @@ def overwrite_isolation(options: WriteOptions, table: LoadedTable) -> Isolation:
 def check_marked_rows(options: WriteOptions, table: LoadedTable, isolation: Isolation) -> None:
     """Checks an overwrite of all rows by rows that are known to come from the table itself.
 
-    Its commit would find the same; this is before any row is written.
+    Its commit would find the same, but only after the rows are written.
 
     Raises:
         ValidationError: the table has changed since the rows were read.

@@ -69,7 +69,7 @@ def commit_job(
     """Commits the results of a job's tasks; returns None if there was nothing to commit.
 
     Args:
-        table: of the `PlannedJob`, in the process that planned it.
+        table: the table of the `PlannedJob`, in the process that planned it.
 
     Errors are those of `commit_write` and `commit_delta`, which delete the files if it is certain
     that nothing was committed.
@@ -99,7 +99,7 @@ def commit_batch(
     Args:
         may_miss_batches: commit even if the table has no earlier batch of the query.
         table: as this process loaded it last, for the first attempt; loaded again by default, or if
-            the job is of another one.
+            the job belongs to another one.
 
     Raises:
         ValidationError: the table has no earlier batch of the query, or as for `commit_job`.
@@ -188,7 +188,7 @@ def _merge_manifests_after(
     try:
         return _merge(committed, address, branch)
     except (ValidationError, CommitConflictError) as error:
-        # Of several streams that find the same manifests, one merges them.
+        # If several streams find the same manifests, one of them merges them.
         _LOG.info("manifests of table %s were not merged: %s", committed.state.name, error)
         return None
     except Exception as error:

@@ -1,4 +1,4 @@
-"""Deletes rows by removing whole files, when metadata alone tells which rows match."""
+"""Deletes rows by removing whole files, when metadata alone shows which rows match."""
 
 from __future__ import annotations
 
@@ -68,15 +68,15 @@ def _counts(
 ) -> RowCounts:
     """Counts the rows of the removed files, without those that deletion vectors had deleted.
 
-    How many rows other deletes had deleted only the files themselves tell: position deletes may
-    name a row twice, and equality deletes rows that do not exist.
+    How many rows other deletes had deleted is known only from the files themselves: position
+    deletes may name a row twice, and equality deletes rows that do not exist.
     """
     summary = committed.snapshot.summary
     in_files = int(summary.get("deleted-records", 0))
     before = None if planned_for is None else planned_for.snapshot_id
     of_planned = sum(file.entry.data_file.record_count for file in planned)
     if committed.snapshot.parent_snapshot_id != before or of_planned != in_files:
-        # Another commit came first, so that other files may have been removed than planned.
+        # Another commit came first, so the removed files may not be the planned ones.
         return RowCounts(deleted=in_files, is_exact=False)
     by_position = [x.data_file for file in planned for x in file.deletes.position_deletes]
     vectors = [delete for delete in by_position if delete.is_deletion_vector]

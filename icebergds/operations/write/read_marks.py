@@ -1,4 +1,4 @@
-"""Compares what the rows of an overwrite were read from with the table as it is now."""
+"""Compares the reads that the rows of an overwrite come from with the current table."""
 
 from __future__ import annotations
 

@@ -50,11 +50,11 @@ class ReplacedTable:
     snapshots are kept.
 
     Attributes:
-        operations: of the table.
+        operations: the operations of the table.
         creation: the new definition.
         columns: the new columns; their ids do not matter.
         planned: the metadata that the rows are written for; None while that is planned.
-        only_head: whether only the snapshot of `head` may be replaced; None is no snapshot.
+        only_head: whether only the snapshot of `head` may be replaced; None means no snapshot.
     """
 
     operations: TableOperations
@@ -110,7 +110,7 @@ class ReplacedTable:
         return replace(found, metadata=metadata)
 
     def is_replaced(self, state: TableState) -> bool:
-        """Whether the table that a state is made of has the definition already, and no rows."""
+        """Whether the table behind a state already has the definition, and no rows."""
         found = self._found[state.metadata_location].metadata
         wanted = state.metadata
         return (
@@ -160,12 +160,12 @@ def plan_replacement(
     Columns that have the name and the type of an old one keep its id.
 
     Args:
-        columns: of the rows; their ids do not matter.
+        columns: the rows' columns; their ids do not matter.
         only_head: fail rather than replace rows of later commits, too.
 
     Raises:
-        InvalidOptionError: `partition-by`, `sort-by` or properties do not fit, or `location` is
-            another one than the table's.
+        InvalidOptionError: `partition-by`, `sort-by` or properties do not fit, or `location` is not
+            the table's.
         InvalidMetadataError: the definition is invalid, or the format version has no such change.
     """
     chosen = creation.location
@@ -176,7 +176,7 @@ def plan_replacement(
         )
     prescribed = new_table_properties(table.address.all_catalog_properties(), creation.properties)
     if FORMAT_VERSION not in creation.properties:
-        # Of new tables: this one keeps its own.
+        # It is for new tables: this one keeps its own version.
         prescribed.pop(FORMAT_VERSION, None)
     creation = replace(creation, properties=prescribed)
     replaced = ReplacedTable(table.operations, creation, columns)

@@ -64,13 +64,13 @@ def counts_of(committed: Committed | None) -> RowCounts:
         count("deleted"),
         count("upserted"),
         committed.snapshot.snapshot_id,
-        # A key that is deleted may be of any number of rows.
+        # A deleted key may match any number of rows.
         is_exact="added-equality-deletes" not in summary,
     )
 
 
 def counts_of_write(committed: Committed | None) -> RowCounts:
-    """The counts of an append or overwrite, whose files may be all that its summary counts."""
+    """The counts of an append or overwrite, whose summary may count only its files."""
     counts = counts_of(committed)
     if committed is None or counts != RowCounts():
         return counts

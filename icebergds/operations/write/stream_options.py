@@ -10,7 +10,7 @@ from icebergds.operations.options.values import one_of, parse, positive
 from icebergds.suggestions import did_you_mean
 
 PARTITIONED_BY = "stream-partitioned-by"
-"""The option with what `partitionBy` of a stream says: the `partition-by` of a table it creates."""
+"""The option for `partitionBy` of a stream: the `partition-by` of a table that it creates."""
 
 # Options of Spark itself, which it passes to every sink.
 _OF_SPARK = frozenset({"checkpointlocation", "queryname"})
@@ -59,7 +59,7 @@ class StreamWriteOptions:
 
 
 def streaming_write_options(options: Mapping[str, str]) -> StreamWriteOptions:
-    """Parses the options of `writeStream`; those of the write are only told from the others.
+    """Parses the options of `writeStream`; those of the write are only separated from the others.
 
     Raises:
         InvalidOptionError: an option is malformed, or a streaming query does not support it.

@@ -1,4 +1,4 @@
-"""Chooses how files are written from a table's properties, where these depend on more than one."""
+"""Chooses settings for writing files that depend on more than one table property."""
 
 from __future__ import annotations
 

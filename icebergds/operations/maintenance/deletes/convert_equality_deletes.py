@@ -69,7 +69,7 @@ _OPTIONS = (
 )
 # Files that concurrent commits change are converted again, in all but the first round.
 _ROUNDS = 5
-# Of manifests, which are read to plan and to commit: those of many files are read twice.
+# Manifests are read to plan and to commit; what exceeds this size together is read twice.
 _KEPT_BYTES = 32 << 20
 
 
@@ -100,7 +100,7 @@ class ConversionOptions:
     Attributes:
         where: chooses data files: a condition as Spark SQL, or a filter that is bound to the
             table's schema; None for all.
-        time_zone: of timestamps without an offset in `where`.
+        time_zone: the zone of timestamps without an offset in `where`.
         read: how they are read.
         write: chooses the branch, and the entries of the snapshot's summary.
     """
@@ -125,7 +125,7 @@ def conversion_options(
     Args:
         options: as text, by name in any case.
         where: as for `ConversionOptions`.
-        time_zone: of timestamps without an offset in `where`, if the options have none.
+        time_zone: the zone of timestamps without an offset in `where`, if the options have none.
 
     Raises:
         InvalidOptionError: an option is unknown or malformed.
@@ -150,7 +150,7 @@ def conversion_options(
 def convert_equality_deletes(
     table: LoadedTable, options: ConversionOptions, runner: Runner
 ) -> tuple[TableState, ConvertedEqualityDeletes]:
-    """Converts the equality deletes of a branch, in one commit, or none if nothing is to do.
+    """Converts the equality deletes of a branch, in one commit, or none if there is nothing to do.
 
     Returns:
         The table's state after the commit, and what was done.
@@ -212,7 +212,7 @@ class _Found:
     """A plan: the data files to which equality deletes apply that are to be converted.
 
     Attributes:
-        files: with no other equality deletes.
+        files: the data files, without other equality deletes.
         index: finds them by their paths.
         compared: the files, for the commit.
     """
@@ -249,7 +249,7 @@ def _convert(
             if number == _ROUNDS - 1:
                 raise
             table = table.at(table.operations.refresh()).keeping_reads(_KEPT_BYTES)
-            # Without a head, the commit fails: what was planned is not in its history.
+            # Without a head, the commit fails: the planned snapshot is not in the branch's history.
             found = _plan(table, options, targets) or found
             continue
         assert action.outcome is not None, "an attempt was made"
@@ -279,7 +279,7 @@ def _plan(
     )
     if not chosen:
         return None
-    # Of tables with many files, only those with equality deletes are in memory.
+    # Only files with equality deletes are kept in memory, as tables may have many files.
     listed = ListedPaths()
 
     def have_keys(files: PackedFiles) -> Mask:
@@ -329,7 +329,7 @@ def _key_count(deletes: AppliedDeletes) -> int:
 
 
 def _current(unit: ConvertedUnit, found: _Found) -> ConvertedUnit | None:
-    """What of a unit a new plan would convert to the same deletes."""
+    """The part of a unit that a new plan would convert to the same deletes."""
     # The table may have been upgraded.
     if unit.has_vectors != (found.base.format_version >= 3):
         return None
@@ -374,7 +374,7 @@ def _convert_files(table: LoadedTable, found: _Found, work: _Work) -> None:
         _settings(table),
     )
     work.rounds += 1
-    # Tasks that had finished could not report their files.
+    # If a task fails, finished ones cannot report their files.
     discard = partial(delete_files_of_write, table.io, locations.data_location, plan.operation_id)
     results = work.runner.run(partial(write_converted, plan), groups(), discard)
     for group, result in zip(groups(), results, strict=True):

@@ -4,8 +4,8 @@ Most are decided in columns, by paths, partitions and sequence numbers. For the 
 own index says whether their bounds meet those of a data file. Data files that are said to have no
 rows count too: a wrong count must not cost deletes.
 
-A file of position deletes is suspected if all data files within its bounds are newer: a compaction
-may have given them names between those of the files that it replaced. Its rows tell.
+A position delete file is suspected if all data files within its bounds are newer: a compaction may
+have given them names between those of the files that it replaced. Its rows must be read to be sure.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class DanglingDeletes:
 
     Attributes:
         dangling: the delete files that planning attaches to no data file.
-        suspected: those of position deletes that it attaches only to data files that were added
+        suspected: the position delete files that it attaches only to data files that were added
             later.
     """
 
@@ -84,12 +84,12 @@ def find_dangling_deletes(base: CommitBase) -> DanglingDeletes:
 
 
 def is_older(delete: ManifestEntry, file_sequence_number: int) -> bool:
-    """Whether position deletes were committed before a data file, which they hardly name then.
+    """Whether position deletes were committed before a data file, so that they hardly name it.
 
-    They may: a file that was removed can be added again.
+    They still may: a file that was removed can be added again.
 
     Args:
-        file_sequence_number: of the data file.
+        file_sequence_number: the number of the data file.
     """
     return (
         delete.data_file.content is FileContent.POSITION_DELETES
@@ -133,8 +133,9 @@ class _Undecided:
     """Deletes of whole partitions, some of which may apply to a data file by their bounds.
 
     Attributes:
-        attached: those of all deletes that were found to apply.
-        suspected: those of all deletes that were found within the bounds of newer data files.
+        attached: marks the deletes, among all, that were found to apply.
+        suspected: marks the deletes, among all, whose bounds were found to contain newer data
+            files.
         equality_ids: ids of all key columns.
     """
 
@@ -159,7 +160,7 @@ class _Undecided:
         return len(self._left)
 
     def may_apply(self, columns: EntryColumns, scopes: Int64s, has_vector: Mask) -> Mask:
-        """Marks the data files that an undecided delete may apply to, but for its bounds."""
+        """Marks the data files that an undecided delete may apply to, bounds aside."""
         numbers = columns.data_sequence_number
         # Partitions without undecided deletes share the last limit, which is that of none.
         scope = np.minimum(scopes, len(self._equality_limits) - 1)
@@ -169,7 +170,7 @@ class _Undecided:
         return mask
 
     def attach(self, entries: Iterable[ManifestEntry], has_vector: Mask) -> None:
-        """Looks for deletes of data files."""
+        """Looks up the deletes of data files."""
         for entry, is_replaced in zip(entries, has_vector.tolist(), strict=True):
             applied = self._index.deletes_for(entry)
             positions = () if is_replaced else applied.position_deletes
@@ -213,7 +214,7 @@ def _attach_by_bounds(
     has_vector: Mask,
     pool: ThreadPoolExecutor,
 ) -> None:
-    """Looks in the data files, in the order of `has_vector`, until all deletes are decided."""
+    """Looks through the data files, in the order of `has_vector`, until all deletes are decided."""
     start = 0
     manifests = live_manifests(base, ManifestContent.DATA)
     for columns in _read(base, manifests, undecided.equality_ids, pool):

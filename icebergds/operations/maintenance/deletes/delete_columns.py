@@ -1,4 +1,4 @@
-"""Holds the live delete files of a snapshot as columns, and what they need of its data files."""
+"""Holds the live delete files of a snapshot as columns, and data files' sequence numbers."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ STATS_IDS = frozenset({DELETE_FILE_PATH.field_id})
 """The columns whose metrics `delete_columns` needs."""
 
 _NEVER = np.iinfo(np.int64).max
-"""The least sequence number of no files."""
+"""The lowest sequence number if there are no files."""
 _PATHS_AT_A_TIME = 200_000
 
 
@@ -138,12 +138,12 @@ class DataNumbers:
         return np.concatenate([np.zeros(0, np.bool_), *self._has_vector])
 
     def decide(self) -> tuple[Mask, Mask]:
-        """Which deletes apply to some data file, and for which only their bounds can tell."""
+        """Which deletes apply to some data file, and which only their bounds can decide."""
         self._add_waiting()
         deletes = self._deletes
         of_path = deletes.path != UNKNOWN_PATH
         applies = np.zeros(len(deletes), np.bool_)
-        # A vector that names no file is damage; it is not for this to hide it.
+        # A vector that names no file is damaged, which must not be hidden here.
         applies[deletes.is_vector & ~of_path] = True
         for chosen, least in (
             (deletes.is_vector & of_path, self._by_path),
@@ -186,7 +186,7 @@ def _codes(column: pa.Array) -> Int64s:
     if pa.types.is_null(column.type):
         return np.zeros(len(column), np.int64)
     if pa.types.is_floating(column.type):
-        # By their bits: -0.0 is another partition than 0.0.
+        # By their bits: -0.0 and 0.0 are different partitions.
         column = column.view(pa.int32() if column.type == pa.float32() else pa.int64())
     encoded = column.dictionary_encode(null_encoding="encode")
     codes: Int64s = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)

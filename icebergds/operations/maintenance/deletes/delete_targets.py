@@ -24,7 +24,7 @@ from icebergds.scan.plan.partition_filters import has_live_files
 from icebergds.spec.manifest import ManifestContent, ManifestFile, PartitionKey, partition_key
 
 _Found = tuple[Numbers, Hashes, Numbers]
-"""The number of the partition of each data file, the hash of its path, its sequence number."""
+"""For each data file: the number of its partition, the hash of its path, its sequence number."""
 
 
 def find_delete_targets(
@@ -36,7 +36,7 @@ def find_delete_targets(
     ignore their position delete files.
 
     Args:
-        seed: of the hashes.
+        seed: the seed of the hashes.
 
     Raises:
         InvalidMetadataError: a delete file names a data file of another partition, or a data file
@@ -106,7 +106,7 @@ class _Targets:
     def _without_vectors(
         self, columns: EntryColumns, rows: npt.NDArray[np.intp]
     ) -> npt.NDArray[np.intp]:
-        """Those of some files that have no deletion vector."""
+        """Keeps the files that have no deletion vector."""
         vectors = self._planned.vectors
         if not len(vectors):
             return rows

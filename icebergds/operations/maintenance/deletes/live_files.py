@@ -1,4 +1,4 @@
-"""Tells tasks which data files are live, in 16 bytes a file."""
+"""Describes for tasks which data files are live, in 16 bytes per file."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class LiveFiles:
     apply to no file.
 
     Attributes:
-        seed: of the hashes.
+        seed: the seed of the hashes.
         hashes: ascending and distinct.
         numbers: the data sequence number of each file; the lowest of files with the same hash.
         repeated: the hashes of files that are listed with several numbers, ascending.
@@ -42,7 +42,7 @@ class LiveFiles:
 
     @classmethod
     def of(cls, seed: int, hashes: Hashes, numbers: Numbers) -> LiveFiles:
-        """The files with some results of `hash_paths` with this seed, in any order."""
+        """The files whose paths `hash_paths` hashed with this seed, in any order."""
         order = np.lexsort((numbers, hashes))
         hashes, numbers = hashes[order], numbers[order]
         is_other = hashes[1:] != hashes[:-1]

@@ -46,12 +46,12 @@ class DeleteGroup:
 
     @property
     def size(self) -> int:
-        """Of all files, in bytes."""
+        """The size of all files, in bytes."""
         return sum(_size(entry) for entry in self.files)
 
     @property
     def data_sequence_number(self) -> int:
-        """For the new files: the highest of the files that they replace.
+        """The number of the new files: the highest of the files that they replace.
 
         A delete file applies to data files with at most its number. Rows that do not apply to a
         live file by the number of their own file are dropped, and data files that are added later
@@ -164,7 +164,7 @@ def _groups(
             files = _not_alone(files)
         if not options.rewrite_all:
             files = [f for f in files if not options.min_size <= _size(f) <= options.max_size]
-        # Deletes of one data file come together, also in the new files.
+        # Deletes of one data file stay together, also in the new files.
         files.sort(key=_first_path)
         for packed in _packed(files, options):
             group = DeleteGroup(tuple(packed))

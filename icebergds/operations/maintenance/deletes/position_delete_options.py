@@ -53,11 +53,11 @@ class PositionDeleteOptions:
     """Which position delete files are rewritten, and how; sizes are in bytes.
 
     Attributes:
-        target_size: of new files.
+        target_size: the size of new files.
         min_size, max_size: files of other sizes are rewritten.
         min_input_files: a group of as many files is rewritten, whatever its size.
         rewrite_all: rewrite all files.
-        max_group_size, max_group_files: of the files that are rewritten as a unit.
+        max_group_size, max_group_files: limits of the files that are rewritten as a unit.
         max_concurrent: how many groups are rewritten at the same time; None for as many as the
             cluster has room for.
         max_commits: in how many commits groups are committed; None for one commit of all groups,

@@ -37,7 +37,7 @@ _ROWS_AT_ONCE = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class DeleteFileRef:
-    """A position delete file, as far as a task needs to know it."""
+    """What a task needs to know of a position delete file."""
 
     location: str
     file_format: FileFormat
@@ -50,7 +50,7 @@ class DeleteTask:
     """The delete files that one task rewrites.
 
     Attributes:
-        number: of the task, part of the names of its files.
+        number: the task's number, part of the names of its files.
         group: the number of the group that the files belong to.
         spec_id, partition: the partition of the files.
         live: the data files that keep their deletes.
@@ -143,7 +143,7 @@ class LivePositions:
         self._pending_count = 0
 
     def add(self, batch: PositionBatch, data_sequence_number: int) -> None:
-        """Takes those rows of a delete file that apply to live data files.
+        """Adds the rows of a delete file that apply to live data files.
 
         Raises:
             InvalidMetadataError: they apply to one entry of a data file, but not to another one.

@@ -30,7 +30,7 @@ from icebergds.operations.maintenance.deletes.live_files import hash_paths
 from icebergds.operations.maintenance.maintained_branch import maintained_branch
 from icebergds.spec.manifest import DataFile, ManifestContent
 
-# Of delete files that are read here, in this process.
+# The size of the delete files that are read in this process.
 _MOST_BYTES = 256 << 20
 
 
@@ -82,7 +82,7 @@ def remove_dangling_deletes(
 def removable_deletes(base: CommitBase) -> dict[str, Mask]:
     """Marks the delete files that change no row: dangling ones, and suspected ones once read.
 
-    Of the latter, small ones of up to 256 MB together are read.
+    Suspected ones are read up to 256 MB together, small ones first.
 
     Returns:
         A mask of the live entries of each delete manifest, by the manifest's path.
@@ -101,7 +101,7 @@ def removable_deletes(base: CommitBase) -> dict[str, Mask]:
 
 @dataclass(frozen=True, slots=True)
 class _Suspected:
-    """A delete file, and which live entry of which manifest it is."""
+    """A delete file, and its position among the live entries of its manifest."""
 
     manifest_path: str
     row: int
@@ -128,7 +128,7 @@ def _suspected(base: CommitBase, masks: Mapping[str, Mask]) -> Iterator[_Suspect
 
 
 def _name_no_live_file(base: CommitBase, suspected: Sequence[_Suspected]) -> list[bool]:
-    """Whether each position delete file, which is read, names no live data file."""
+    """Reads position delete files; returns for each whether it names no live data file."""
     if not suspected:
         return []
     # A path that is not live may have the hash of one that is: then its deletes are kept.

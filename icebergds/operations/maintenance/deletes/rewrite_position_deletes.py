@@ -55,7 +55,7 @@ from icebergds.write.locations import LocationProvider
 
 _LOG = logging.getLogger(__name__)
 
-# Others may replace again what is planned anew.
+# Others may also replace the files that are planned again.
 _PASSES = 3
 
 
@@ -89,7 +89,7 @@ def rewrite_position_deletes(
 ) -> tuple[RewrittenPositionDeletes, TableState]:
     """Rewrites the position delete files of a branch.
 
-    What other commits have replaced meanwhile is planned anew.
+    What other commits have replaced meanwhile is planned again.
 
     Args:
         where: a condition of Spark SQL, or a bound filter; only partitions that may have such rows
@@ -245,7 +245,7 @@ class _Rewrite:
         tasks: Sequence[DeleteTask],
         results: Sequence[list[DataFile] | TaskFailure],
     ) -> list[RewrittenDeletes]:
-        """The groups of which no task failed; the files of others are deleted."""
+        """The groups without a failed task; the files of the others are deleted."""
         added: dict[int, list[DataFile]] = {number: [] for number in range(len(groups))}
         failures: dict[int, TaskFailure] = {}
         for task, result in zip(tasks, results, strict=True):
@@ -361,7 +361,7 @@ def _ref(entry: ManifestEntry) -> DeleteFileRef:
 
 
 def _batches(tasks: Sequence[DeleteTask], groups_at_once: int | None) -> list[list[DeleteTask]]:
-    """The tasks of at most so many groups at a time."""
+    """Batches of tasks, of at most so many groups each."""
     batches: dict[int, list[DeleteTask]] = {}
     for task in tasks:
         batches.setdefault(task.group // (groups_at_once or len(tasks)), []).append(task)

@@ -83,13 +83,13 @@ class Advice:
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """What is known of a branch.
+    """What is known about a branch.
 
     Attributes:
         files: the data files, with the deletes that apply to them.
-        groups: those that `rewrite_data_files` would replace.
+        groups: the groups that `rewrite_data_files` would replace.
         dangling: how many delete files apply to no data file.
-        suspected: those that hardly do, without these.
+        suspected: the delete files that hardly do, without the dangling ones.
         branch: arguments that name the branch.
         expiry: which snapshots may expire.
         purges: whether manifests are not to list removed files.
@@ -146,7 +146,7 @@ def _convert_equality_deletes(found: Findings) -> Iterator[Advice]:
 def _rewrite_data_files(found: Findings) -> Iterator[Advice]:
     files = _rewritten(found)
     sizes = files.entries.file_size_in_bytes
-    # Reads of tasks that run side by side are slowed down by the largest file.
+    # The largest file slows down reads by parallel tasks.
     large = int((sizes > found.options.max_file_size).sum())
     # Equality deletes are converted before.
     deletes = position_deletes(files)
@@ -212,7 +212,7 @@ def _remove_dangling_deletes(found: Findings) -> Iterator[Advice]:
 
 
 def _rewrite_manifests(found: Findings) -> Iterator[Advice]:
-    """Advises it for the partition spec of which most manifests can be spared."""
+    """Advises it for the partition spec that can spare the most manifests."""
     target = MANIFEST_TARGET_SIZE_BYTES.of(found.metadata.properties)
     counts, sizes = Counter[tuple[int, int]](), Counter[tuple[int, int]]()
     for manifest in filter(has_live_files, found.manifests):
@@ -255,7 +255,7 @@ def _drop_removed_files(found: Findings) -> Iterator[Advice]:
 
 
 def expiry_arguments(expiry: ExpiryRequest) -> Mapping[str, Any]:
-    """The arguments of `expire_snapshots` that ask for the same; times are text if they can be."""
+    """The equivalent arguments of `expire_snapshots`; times are text if they can be."""
     older_than, retain_last = expiry.older_than_ms, expiry.retain_last
     return {
         **({} if older_than is None else {"older_than": _readable(older_than)}),
@@ -265,7 +265,7 @@ def expiry_arguments(expiry: ExpiryRequest) -> Mapping[str, Any]:
 
 def _readable(timestamp_ms: int) -> str | int:
     text = time_text(timestamp_ms)
-    # After the year 9999 there is only the number.
+    # After the year 9999, times are only numbers.
     return text if text.endswith("Z") else timestamp_ms
 
 

@@ -27,9 +27,9 @@ class DataFileHealth:
 
     Attributes:
         rows: before deletes.
-        target_size: of new files, as `rewrite_data_files` chooses it.
+        target_size: the size of new files, as `rewrite_data_files` chooses it.
         small, large: how many are below 75 % and above 180 % of it.
-        to_rewrite, to_rewrite_bytes: those that `rewrite_data_files()` would replace.
+        to_rewrite, to_rewrite_bytes: the files that `rewrite_data_files()` would replace.
         other_specs: ids of the partition specs in use, without the current one.
         in_other_specs: how many files have these.
         unsorted: how many were not written in the table's sort order; None if it has none.
@@ -56,7 +56,7 @@ class DeleteHealth:
 
     Attributes:
         position_delete_files: without deletion vectors.
-        size_in_bytes: of all of them.
+        size_in_bytes: the size of all of them.
         dangling: how many apply to no data file, or were written before all data files that they
             may apply to.
         mean_per_data_file, most_per_data_file: how many apply to a data file.
@@ -115,7 +115,7 @@ class MetadataHealth:
         oldest_age_ms: the age of the oldest snapshot, in milliseconds; None if there is none.
         expirable_snapshots: how many `expire_snapshots()` would remove.
         expirable_refs: how many branches and tags it would remove; none if `gc.enabled` is false.
-        metadata_bytes: the size of the metadata file; None if the storage does not tell.
+        metadata_bytes: the size of the metadata file; None if the storage does not report it.
     """
 
     snapshots: int = 0
@@ -169,7 +169,7 @@ def measure_deletes(
         files: the data files, with the deletes that apply to them.
         live: all delete files.
         dangling: how many of them apply to no data file.
-        suspected: those that hardly do (`suspected_deletes`), without these.
+        suspected: the delete files that hardly do (`suspected_deletes`), without the dangling ones.
     """
     positions, keys = position_deletes(files), equality_deletes(files)
     kinds = [_kind(entry) for entry in live]
@@ -208,7 +208,7 @@ def measure_metadata(state: TableState, request: ExpiryRequest) -> MetadataHealt
     """Measures the snapshots and the metadata file of a table.
 
     Args:
-        request: what may expire, and when it is.
+        request: what may expire, and the current time.
 
     Raises:
         InvalidOptionError: a property `history.expire.*` or `gc.enabled` is malformed.
@@ -229,7 +229,7 @@ def measure_metadata(state: TableState, request: ExpiryRequest) -> MetadataHealt
 
 
 def with_position_deletes(files: PackedFiles, least: int = 1) -> PackedFiles:
-    """The data files to which so many position delete files or deletion vectors apply."""
+    """The data files to which at least so many position delete files or vectors apply."""
     return files.filter(files.by_deletes(lambda found: len(found.position_deletes)) >= least)
 
 
@@ -249,7 +249,7 @@ def equality_deletes(files: PackedFiles) -> dict[FileKey, ManifestEntry]:
 
 
 def suspected_deletes(files: PackedFiles) -> dict[FileKey, ManifestEntry]:
-    """Position deletes that may apply to data files by their bounds alone, all of them newer."""
+    """Position deletes that, by bounds alone, may apply to data files, all of which are newer."""
     pairs = np.unique(np.stack([files.delete_numbers, files.entries.file_sequence_number]), axis=1)
     found, applied = dict[FileKey, ManifestEntry](), set[FileKey]()
     for number, file_sequence_number in pairs.T.tolist():

@@ -58,7 +58,7 @@ class TableHealth:
             `most_per_data_file`, `deleted_rows`, `deleted_share`, `data_files_with_keys`,
             `equality_keys`, `overhead_bytes`.
         manifests: `count`, `of_deletes`, `size_in_bytes`, `mean_size`, `target_size`.
-        metadata: of all branches: `snapshots`, `oldest_age_ms`, `expirable_snapshots`,
+        metadata: for all branches: `snapshots`, `oldest_age_ms`, `expirable_snapshots`,
             `expirable_refs`, `metadata_bytes`.
         advice: the actions that are worth it, in the order in which to run them.
     """
@@ -120,9 +120,9 @@ def examine(
     """Measures a branch, and says which groups of data files a rewrite would replace.
 
     Args:
-        options: of that rewrite.
+        options: the options of that rewrite.
         expiry: which snapshots may expire.
-        purges: whether to advise that no manifest lists removed files.
+        purges: whether to advise rewriting manifests that list removed files.
 
     Errors are those of `health`.
     """
@@ -157,7 +157,7 @@ def examine(
 
 
 def _dangling(state: TableState, branch: str, files: PackedFiles, live: list[ManifestEntry]) -> int:
-    """How many delete files apply to nothing, as metadata tells."""
+    """How many delete files apply to nothing, judging by metadata."""
     applied = position_deletes(files).keys() | equality_deletes(files).keys()
     if all(file_key(entry.data_file) in applied for entry in live):
         return 0

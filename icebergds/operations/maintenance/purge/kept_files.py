@@ -29,7 +29,7 @@ class KeptFiles:
             the head of a branch that keeps it.
         data_files: how many there are.
         rows: how many rows these have.
-        advice: what to do so that they can go.
+        advice: what to do so that they can be deleted.
     """
 
     snapshot_id: int

@@ -55,8 +55,8 @@ class StoredFile:
     Attributes:
         file_path: its location.
         content: whether it is a data file or an equality delete file.
-        rows: how many of its rows match, deleted ones too; None for an equality delete file that
-            lacks a column of the condition, of which it is not known.
+        rows: how many of its rows match, deleted ones too; None, for unknown, for an equality
+            delete file that lacks a column of the condition.
         snapshot_ids: the snapshots that have the file, in the order of the metadata.
         refs: the branches and tags whose snapshot has it, such as `branch 'main'`.
     """
@@ -79,9 +79,9 @@ class StoredRows:
     """The files of a table that hold rows which match a condition, deleted or not.
 
     Attributes:
-        files: those of the table's snapshots, on branches, tagged or not.
-        unreferenced: the other files in the table's directory, which were not read: of writes that
-            failed or are under way, or that could not be deleted.
+        files: the files of the table's snapshots, on branches, tagged or not.
+        unreferenced: the other files in the table's directory, which were not read: they belong to
+            writes that failed or are in progress, or could not be deleted.
         not_listed: why these are not known; empty if they are.
     """
 
@@ -91,7 +91,7 @@ class StoredRows:
 
     @property
     def is_gone(self) -> bool:
-        """Whether no file holds such a row, as far as the table and its directory tell."""
+        """Whether no file holds such a row, judging by the table and its directory."""
         unknown = self.unreferenced.orphan_files_count + self.unreferenced.undated_files_count
         return not (self.files or unknown or self.not_listed)
 
@@ -154,9 +154,9 @@ def find_stored_rows(table: LoadedTable, options: ReadOptions, runner: Runner) -
 
 
 def unreferenced_files(table: LoadedTable) -> tuple[OrphanFiles, str]:
-    """The files in the table's directories that no snapshot refers to; why they are not known.
+    """The files in the table's directories that no snapshot refers to, or why they are unknown.
 
-    However young: those of writes under way are among them.
+    They may be of any age, so those of writes in progress are among them.
     """
     options = parse_orphan_options(
         older_than=None,
@@ -201,7 +201,7 @@ class _Held:
 
 
 def _bound(condition: Expr, metadata: TableMetadata) -> list[tuple[Schema, Expr]]:
-    """The condition on each set of columns that its names have ever meant, the current ones first.
+    """The condition bound to each set of columns that ever had its names, current ones first.
 
     Raises:
         InvalidFilterError: it fits no schema; the error is that of the current one.
@@ -249,7 +249,7 @@ def _entries(
         history=metadata.schema_history,
         stats_ids=field_ids(condition),
     )
-    # The keys of equality deletes may be of other partitions than their file is said to be of.
+    # The keys of an equality delete file may belong to other partitions than the file's.
     in_partitions = filters.of(manifest) if is_data else TRUE
     of_rows = condition if is_data else TRUE
     spec = metadata.specs_by_id[manifest.partition_spec_id]

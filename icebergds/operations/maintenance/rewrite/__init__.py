@@ -1,1 +1,1 @@
-"""Rewrites data files: few of a good size, with their deletes merged, sorted if asked for."""
+"""Rewrites data files into few of a good size, with their deletes merged, sorted on request."""

@@ -1,6 +1,6 @@
-"""Commits rewritten groups of data files, and moves deletes that came meanwhile.
+"""Commits rewritten groups of data files, and moves deletes that were committed meanwhile.
 
-A delete by position that others commit while files are rewritten names rows of the old files. The
+A position delete that others commit while files are rewritten names rows of the old files. The
 tasks that rewrote these rows know where they went, so the deletes are written again for the new
 files, and the commit is tried again.
 """
@@ -53,12 +53,12 @@ _ROUNDS = 20
 
 @dataclass(frozen=True, slots=True)
 class CommittedGroups:
-    """What came of some groups.
+    """The outcome of committing groups.
 
     Attributes:
         committed: None if no group was left.
-        groups: those that were committed.
-        dropped: those whose data files others have removed or changed in a way that cannot be
+        groups: the groups that were committed.
+        dropped: the groups whose data files others have removed or changed in a way that cannot be
             followed, or all if the branch was rolled back. Their new files are deleted.
     """
 
@@ -73,8 +73,8 @@ class RewriteCommit:
 
     Attributes:
         table: as it was planned on, for the first attempt.
-        snapshot: that was read.
-        delete_manifests: its delete manifests. They are read at once: the snapshot may expire.
+        snapshot: the snapshot that was read.
+        delete_manifests: its delete manifests, read early because the snapshot may expire.
         keeps_sequence_number: whether new files have the sequence number of `snapshot`.
     """
 
@@ -138,11 +138,11 @@ def commit_groups(commit: RewriteCommit, groups: Sequence[RewrittenGroup]) -> Co
 
 @dataclass(slots=True, eq=False)
 class _Group:
-    """A group, and what was deleted of its rows meanwhile.
+    """A group, and the deletes of its rows that were committed meanwhile.
 
     Attributes:
-        deletes: of the old data files.
-        moved: the delete files with them, for the new data files.
+        deletes: these deletes, of the old data files.
+        moved: delete files with the same deletes, for the new data files.
     """
 
     rewritten: RewrittenGroup
@@ -153,7 +153,7 @@ class _Group:
         self.deletes = DeleteCollector(len(self.rewritten.group.files), _merged)
 
     def named(self, paths: Collection[str], hashes: Int64s) -> list[str]:
-        """Those of some paths, given with their hashes, that are of old data files."""
+        """Selects the paths, given with their hashes, that belong to old data files."""
         files = self.rewritten.group.files
         found = files.filter(np.isin(files.entries.path_hashes, hashes)).entries.paths.to_pylist()
         return [path for path in found if path in paths]
@@ -190,7 +190,7 @@ def _applied(commit: RewriteCommit, groups: Iterable[RewrittenGroup]) -> Applied
 def _commit(
     commit: RewriteCommit, groups: Iterable[_Group], applied: AppliedDeletes, newest: int
 ) -> Committed:
-    """Commits groups that have regard to the deletes of all snapshots up to the newest one."""
+    """Commits groups that account for the deletes of all snapshots up to the newest one."""
     rewritten = [group.rewritten for group in groups]
     replaced = PackedFiles.concat([group.group.files for group in rewritten])
     action = CompactFiles(
@@ -208,7 +208,7 @@ def _commit(
 
 
 def _least_rows(files: PackedFiles) -> int:
-    """How many rows of files are not deleted, at least: a guard against tasks that lose some."""
+    """The least number of live rows in files: a guard against tasks that lose some."""
     rows = files.entries.record_count - files.by_deletes(_deleted_rows)
     rows[files.by_deletes(_equality_delete_count) > 0] = 0
     return int(np.maximum(rows, 0).sum())

@@ -39,7 +39,7 @@ class RewriteLimits:
     def affordable(
         self, groups: Iterable[FileGroup], options: RewriteOptions, spent: int = 0
     ) -> list[FileGroup]:
-        """The groups that fit, those that spare reads most for their size first.
+        """The groups that fit, those that save the most reads for their size first.
 
         Args:
             spent: how many bytes were replaced before.
@@ -69,7 +69,7 @@ class RewriteLimits:
 
 
 def _parts(group: FileGroup, options: RewriteOptions, sizes: Sequence[int]) -> Sequence[FileGroup]:
-    """A group, in parts that are worth a rewrite by themselves if it is above one of the sizes."""
+    """A group; if above one of the sizes, split into parts that are each worth a rewrite."""
     size = min(sizes, default=options.max_group_size)
     if group.nbytes <= size:
         return [group]

@@ -63,7 +63,7 @@ class RewriteOptions:
     """Which data files are rewritten, and how; sizes are in bytes.
 
     Attributes:
-        target_file_size: of new files.
+        target_file_size: the size of new files.
         min_file_size, max_file_size: smaller and larger files are rewritten.
         min_input_files: so many files of a group are rewritten even if they are smaller than one
             new file.
@@ -73,9 +73,9 @@ class RewriteOptions:
         delete_ratio_threshold: files of which this share of rows is deleted are rewritten.
         output_spec_id: the partition spec of new files; the table's default spec if None.
         use_starting_sequence_number: new files keep the sequence number of the snapshot that was
-            read, so that deletes by key that come meanwhile apply to them.
+            read, so that concurrent equality deletes apply to them.
         partial_progress: commit groups as they are done, and go on if one fails.
-        max_commits, max_failed_commits: of partial progress.
+        max_commits, max_failed_commits: limits of partial progress.
         max_concurrent_groups: how many groups are rewritten at the same time.
         max_files: how many files are rewritten at most.
         remove_dangling_deletes: afterwards, in a commit of its own.
@@ -111,7 +111,7 @@ class RewriteOptions:
 
         Args:
             options: as text by name, in any case.
-            properties: of the table.
+            properties: the properties of the table.
 
         Raises:
             InvalidOptionError: a name is unknown, a value is malformed, or two contradict.
@@ -154,7 +154,7 @@ class RewriteOptions:
 
     @property
     def max_new_file_size(self) -> int:
-        """Where a new file ends: above the target, so that its last rows need no file of theirs."""
+        """The size at which a new file ends: above the target, so last rows need no extra file."""
         return self.target_file_size + (self.max_file_size - self.target_file_size) // 2
 
     def _refuse_contradictions(self) -> None:
@@ -181,7 +181,7 @@ def _above_zero(text: str) -> float:
 
 
 def _number(text: str) -> float:
-    """A number; NaN if the text is none."""
+    """A number; NaN if the text is not one."""
     try:
         return float(text)
     except ValueError:
@@ -193,7 +193,7 @@ SORT = "sort"
 CURVES: tuple[CurveName, ...] = ("zorder", "hilbert")
 _STRATEGIES = (BINPACK, SORT, *CURVES)
 
-# What no name of a strategy has, and most conditions have.
+# Matches most conditions and no name of a strategy.
 _OF_CONDITIONS = re.compile(r"[<>=!]|\s(in|is|not|like|between)\b", re.IGNORECASE)
 
 

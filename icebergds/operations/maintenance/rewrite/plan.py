@@ -45,7 +45,7 @@ class FileGroup:
     def keeps_order(self) -> bool:
         """Whether a task writes rows in the order in which it reads them.
 
-        Rows of other partition specs may be of several partitions of the new one.
+        Rows of other partition specs may belong to several partitions of the new one.
         """
         return bool((self.files.entries.spec_ids == self.output_spec_id).all())
 
@@ -56,7 +56,7 @@ def plan_groups(
     """Groups the files that are worth a rewrite by their partition.
 
     Files of other partition specs than the output's form one group of partitions, since their rows
-    may be of any partition of it. The oldest files of a group come first.
+    may belong to any partition of it. The oldest files of a group come first.
 
     Args:
         shared: has the delete files that apply to several of the table's data files.
@@ -96,7 +96,7 @@ def new_file_count(nbytes: int, options: RewriteOptions) -> int:
 
 
 def possible_candidates(files: PackedFiles, options: RewriteOptions, shared: SharedDeletes) -> Mask:
-    """Marks files of which `candidates` marks some, as long as not all files are known."""
+    """Marks the files that `candidates` may mark, while not all files are known yet."""
     mask: Mask = candidates(files, options, shared) | shared.any_of(files)
     return mask
 
@@ -181,7 +181,7 @@ def _in_order(groups: list[FileGroup], order: JobOrder) -> list[FileGroup]:
 
 
 def _limited(groups: Iterable[FileGroup], options: RewriteOptions) -> Iterator[FileGroup]:
-    """The first groups, with at most so many files as the options say; the last one may be cut."""
+    """The first groups, with at most as many files as the options allow; the last may be cut."""
     left = options.max_files
     for group in groups:
         files = group.files.take(np.arange(min(left, len(group.files))))

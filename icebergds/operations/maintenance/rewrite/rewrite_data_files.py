@@ -1,4 +1,4 @@
-"""Rewrites data files: few instead of many, without their deleted rows."""
+"""Rewrites data files into fewer ones, without their deleted rows."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class RewrittenDataFiles:
         failed_data_files_count: data files that were not replaced, since a task or a commit failed,
             or since others changed files of their group again and again.
         removed_delete_files_count: delete files and deletion vectors that no row needs any more.
-        failure: why the first task or commit failed that did; None if none did.
+        failure: why the first failed task or commit failed; None if none did.
     """
 
     rewritten_data_files_count: int = 0
@@ -191,7 +191,7 @@ def _groups(
         is_done = np.isin(files.entries.path_hashes, done)
         return possible_candidates(files, options, shared) & ~is_done
 
-    # Of tables with many files, only those are in memory that may be rewritten.
+    # Only files that may be rewritten are kept in memory, as tables may have many files.
     found = plan_packed_files(
         table.io, metadata, snapshot, metadata.schema(), condition, chosen=chosen
     )
@@ -220,7 +220,7 @@ def _pass(
     wanted: _Wanted,
     tally: _Tally,
 ) -> list[FileGroup]:
-    """Plans groups, rewrites them side by side and commits; returns those that others changed."""
+    """Plans groups, rewrites them in parallel and commits; returns those that others changed."""
     write, options = wanted.write, wanted.options
     snapshot = table.metadata.head_of(write.branch)
     groups = [] if snapshot is None else _groups(table, snapshot, wanted, tally)

@@ -1,4 +1,4 @@
-"""Estimates how many rows of a data file are deleted by delete files of several data files."""
+"""Estimates how many rows of a data file are deleted by delete files that it shares."""
 
 from __future__ import annotations
 
@@ -18,10 +18,11 @@ Float64s = npt.NDArray[np.float64]
 
 
 class SharedDeletes:
-    """Position delete files that may be of several data files.
+    """Position delete files that may apply to several data files.
 
-    Metadata does not tell how many rows of which file they delete: they count as spread evenly over
-    the rows of all data files that they may apply to, but for those that were added later.
+    Metadata does not say how many rows of which file they delete: these are assumed to be spread
+    evenly over the rows of all data files that they may apply to, except those that were added
+    later.
     """
 
     def __init__(self) -> None:
@@ -46,7 +47,7 @@ class SharedDeletes:
         return found
 
     def shares(self, files: PackedFiles) -> Float64s:
-        """The share of the rows of each of some added files that they delete, of 0 to 1."""
+        """The share of rows that they delete in each of some added files, from 0 to 1."""
         found = np.zeros(len(files))
         for deletes, at in _alike(files):
             counts = ((max(d.data_file.record_count, 0), file_key(d.data_file)) for d in deletes)
@@ -58,7 +59,7 @@ class SharedDeletes:
 def _alike(
     files: PackedFiles,
 ) -> Iterator[tuple[list[ManifestEntry], npt.NDArray[np.intp]]]:
-    """Shared deletes, and the numbers of the files that have just these."""
+    """Shared deletes, and the numbers of the files that have exactly these."""
     by_number = [list(filter(_is_shared, found.position_deletes)) for found in files.deletes]
     have_some = np.array([bool(deletes) for deletes in by_number], np.bool_)
     rows = np.flatnonzero(have_some[files.delete_numbers])

@@ -29,13 +29,13 @@ from icebergds.spec.sort import SortOrder
 from icebergds.write.rows.arrangement import Arranging, Curve
 from icebergds.write.rows.sorting import plan_order
 
-# Of data files; in memory, rows take several times as much.
+# Size of a range's rows in data files; in memory, they take several times as much.
 _RANGE_BYTES = 8 * 1024 * 1024
 _MOST_RANGES = 4096
 
 
 class Shuffle(Protocol):
-    """Brings rows from the tasks that read them to those that write them."""
+    """Moves rows from the tasks that read them to those that write them."""
 
     def __call__(
         self, plan: SortPlan, files: Iterable[ScanTaskGroup], count: int
@@ -57,7 +57,7 @@ class SortedRewriter:
 
     Attributes:
         runner: runs the tasks that sample keys.
-        order: of the rows; new files have its id if the table has it.
+        order: the rows' sort order; new files have its id if the table has it.
         curve: sort along a curve instead; `order` is unsorted then.
     """
 
@@ -77,7 +77,7 @@ class SortedRewriter:
         return RewrittenGroup(group, own, self.shuffle(sort, files(), count), is_shuffled=True)
 
     def _sorting(self, plan: RewritePlan, table: str) -> RewritePlan:
-        """The plan for rows in the order."""
+        """The plan to write rows in the sort order."""
         write = plan.write
         order = plan_order(self.order, write.schema, table=table)
         return replace(plan, write=replace(write, sort_order=self.order, order=order))
@@ -85,7 +85,7 @@ class SortedRewriter:
     def _plan(
         self, own: RewritePlan, group: FileGroup, files: Iterable[ScanTaskGroup], count: int
     ) -> SortPlan:
-        # The rows of files of the same spec are of one partition.
+        # If the files have the spec of the new ones, all rows belong to one partition.
         spec = PartitionSpec() if group.keeps_order else own.write.spec
         arranging = Arranging(spec, self.order, self.curve)
         rows = int(group.files.entries.record_count.sum())

@@ -30,19 +30,19 @@ from icebergds.write.task import matched, write_batches
 _BLOCKS = pa.schema([("task", pa.int32()), ("place", pa.int32()), ("block", pa.binary())])
 _SAMPLED_ROWS = 100_000
 _SAMPLED_BYTES = 256 * 1024 * 1024
-# What is sorted at once if a range is larger than the sample foretold.
+# Size of the rows sorted at once if a range is larger than the sample predicted.
 _SORTED_BYTES = 256 * 1024 * 1024
 # Rows are split together until their blocks are so large on average, or they take too much memory.
 _BLOCK_BYTES = 256 * 1024
 _SPLIT_BYTES = 128 * 1024 * 1024
 _LARGEST_BLOCK = 4 * 1024 * 1024
-# What is handed to Spark at once.
+# Size of the blocks handed to Spark at once.
 _SENT_BYTES = 16 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
 class SortPlan:
-    """What all tasks share that sort a group of files; created by `plan_sort`.
+    """Shared by all tasks that sort a group of files; created by `plan_sort`.
 
     Attributes:
         ranges_per_task: how many ranges a task writes one after the other.
@@ -56,11 +56,11 @@ class SortPlan:
 
 @dataclass(frozen=True, slots=True)
 class SamplePlan:
-    """What all tasks share that sample keys.
+    """Shared by all tasks that sample keys.
 
     Attributes:
         read: the columns that keys are computed from.
-        share: of the rows.
+        share: the share of rows to sample.
     """
 
     read: ReadPlan
@@ -103,7 +103,7 @@ def plan_sort(
 
     Args:
         sampled: the rows that tasks have sampled.
-        tasks: how many write the rows, the lowest first.
+        tasks: how many tasks write the rows; the first ones write the lowest.
     """
     rows, columns = _as_one(sample, sampled), sample.read.columns
     write = rewrite.write
@@ -117,7 +117,7 @@ def plan_sort(
 
 
 def split_rows(plan: SortPlan, files: ScanTaskGroup) -> Iterator[pa.RecordBatch]:
-    """The rows of files as blocks, each of rows of one range.
+    """Splits the rows of files into blocks, each with rows of one range.
 
     Returns:
         Batches of blocks, with the columns `task`: which task writes it; `place`: the number of its

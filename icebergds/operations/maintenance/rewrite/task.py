@@ -32,14 +32,14 @@ class RewritePlan:
     """What all tasks of a group of files share.
 
     Attributes:
-        read: the columns of `write`, of all rows that are not deleted.
+        read: reads the columns of `write` of all rows that are not deleted.
     """
 
     read: ReadPlan
     write: WritePlan
 
     def renamed(self) -> RewritePlan:
-        """The plan with new names for its files, which tell those of one job."""
+        """The plan with new file names, which identify the files of one job."""
         return replace(self, write=replace(self.write, operation_id=str(uuid.uuid4())))
 
 
@@ -59,7 +59,7 @@ def rewrite_files(plan: RewritePlan, files: ScanTaskGroup, attempt: TaskAttempt)
 
 @dataclass(frozen=True, slots=True)
 class MovePlan:
-    """What all tasks share that move deletes of rewritten rows."""
+    """Shared by all tasks that move deletes of rewritten rows."""
 
     rewrite: RewritePlan
     settings: DeleteSettings

@@ -1,4 +1,4 @@
-"""Gathers the files that may be orphans: old, visible files below a directory, or of a list.
+"""Gathers the files that may be orphans: old, visible files below a directory, or in a list.
 
 Files whose names or directories begin with `_` or `.` are hidden, as in Java: other tools leave
 their markers and checksums beside data. Directories of partitions are not, nor are the temporary
@@ -88,16 +88,16 @@ def given_candidates(
 
 
 def dated(io: FileIO, files: pa.Table, older_than_ms: int) -> pa.Table:
-    """Files with the times that the storage tells; young and missing files are left out.
+    """Adds the times that the storage reports; leaves out young and missing files.
 
-    Those for which it does not tell a time have none.
+    Files whose time it does not report have none.
     """
 
     def modified_ms(location: str) -> int | None:
         try:
             return io.modified_ms(location)
         except MissingFileError:
-            # As if it were young: what is not there is no orphan.
+            # Treated as young: a missing file is not an orphan.
             return older_than_ms
         except StorageError:
             return None
@@ -110,10 +110,10 @@ def dated(io: FileIO, files: pa.Table, older_than_ms: int) -> pa.Table:
 
 @dataclass(frozen=True, slots=True)
 class _Hidden:
-    """Tells which paths below a directory are hidden.
+    """Finds the hidden paths below a directory.
 
     Attributes:
-        shown: matches the names that begin as hidden ones do and are not.
+        shown: matches the names that begin like hidden ones but are not hidden.
     """
 
     shown: str
@@ -133,7 +133,7 @@ class _Hidden:
         doubtful = pc.match_substring_regex(paths, "(^|/)[._]")
         if not pc.any(doubtful).as_py():
             return doubtful
-        # Twice the slashes, so that names that follow each other both have theirs.
+        # Slashes are doubled, so that each of two adjacent names has its own.
         doubled = pc.replace_substring(paths, "/", "//")
         return pc.match_substring_regex(
             pc.replace_substring_regex(doubled, self.shown, "/shown/"), "(^|/)[._]"

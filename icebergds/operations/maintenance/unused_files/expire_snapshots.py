@@ -128,8 +128,8 @@ def expire_snapshots(
             request.
         UnsupportedFeatureError: the table is encrypted.
         CommitConflictError, CommitStateUnknownError: as for `commit_change`.
-        IcebergError: the snapshots were expired, but no file was deleted, because it could not be
-            told which ones other snapshots use.
+        IcebergError: the snapshots were expired, but no file was deleted, because it is not known
+            which ones other snapshots use.
     """
     check_known(request, table.metadata, table.name)
     attempt = _plan(table.state, request, clean_expired_metadata)
@@ -173,7 +173,7 @@ class _Attempt:
         return [known[snapshot_id] for snapshot_id in self.expiry.snapshot_ids]
 
     def requirements(self) -> list[TableRequirement]:
-        """The table is as it was when the choice was made."""
+        """Requires that the table has not changed since the choice was made."""
         metadata = self.base.metadata
         uuid = metadata.table_uuid
         return [
@@ -231,7 +231,7 @@ def _delete(
     """Deletes the files that only expired snapshots used.
 
     Raises:
-        IcebergError: it could not be told which these are; nothing was deleted.
+        IcebergError: it is not known which these are; nothing was deleted.
     """
     if not attempt.snapshots:
         return DeletedFiles({}, 0)

@@ -27,12 +27,12 @@ from icebergds.spec.manifest import ManifestFile
 from icebergds.spec.metadata import TableMetadata
 from icebergds.spec.snapshot import Snapshot
 
-# What other processes have deleted, or what nobody could read anyway.
+# Errors of files that other processes have deleted, or that nobody could read anyway.
 _SKIPPED = (MissingFileError, FormatError)
 _NAMES = Aliases()
-# Slashes that count as one, and names that lead to another directory.
+# Slashes that count as one, and names that refer to another directory.
 _ODD = ("//", "/.")
-# Kept manifests that are read between looks at what is left to look for.
+# Kept manifests to read before checking again whether anything is left to look for.
 _GROUP = 64
 
 
@@ -51,7 +51,7 @@ def expired_files(
 
     Raises:
         MissingFileError: a manifest list or manifest of a kept snapshot does not exist.
-        CorruptFileError: one is damaged, or differs from what is counted of it.
+        CorruptFileError: one is damaged, or differs from the counts in its manifest list.
         StorageError: a file could not be read.
     """
     spelling = _Spelling(io, f"{after.location.rstrip('/')}/")
@@ -104,8 +104,8 @@ def _leave_out_live(
     manifests: Sequence[ManifestFile],
     spelling: _Spelling,
 ) -> None:
-    """Leaves out what is live in manifests, which are read until nothing is left to look for."""
-    # Files that expired manifests list, too, are mostly in manifests that took them over.
+    """Leaves out files that are live in manifests; reads them until nothing is left to look for."""
+    # Files that expired manifests also list are mostly in manifests with existing entries.
     ordered = sorted(manifests, key=lambda m: m.existing_files_count == 0)
     for start in range(0, len(ordered), _GROUP):
         if not len(content):
@@ -116,7 +116,7 @@ def _leave_out_live(
 
 @dataclass(frozen=True, slots=True)
 class _Spelling:
-    """Spells locations so that different ones are different files.
+    """Normalises locations so that different ones are different files.
 
     Attributes:
         root: the table's location and a slash; plain locations below it stay as they are.
@@ -126,12 +126,12 @@ class _Spelling:
     root: str
 
     def of(self, location: str) -> str:
-        """The spelling of a location."""
+        """Normalises a location."""
         directory, slash, name = location.rpartition("/")
         return self._of_directory(directory + slash) + name
 
     def of_all(self, locations: pa.StringArray) -> pa.StringArray:
-        """The spelling of many locations; those that are not plain are compared by directory."""
+        """Normalises many locations; those that are not plain are compared by directory."""
         if self._are_plain(locations):
             return locations
         parts = pc.extract_regex(locations, r"(?s)^(?P<directory>.*/)?(?P<name>[^/]*)$")
@@ -158,7 +158,7 @@ class _Spelling:
             prefix, path = _NAMES.directory(directory, self.io)
             own_prefix, root = _NAMES.directory(self.root, self.io)
         except IcebergError:
-            # No file of this storage.
+            # Not a file of this storage.
             return directory
         if prefix == own_prefix and path.startswith(root):
             return self.root + path.removeprefix(root)

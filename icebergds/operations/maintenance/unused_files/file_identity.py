@@ -72,7 +72,7 @@ class Aliases:
         chunks = locations.chunks if isinstance(locations, pa.ChunkedArray) else [locations]
         known: dict[Prefix, int] = {}
         real: dict[str, str] = {}
-        # What lies between locations and keys takes as much memory as both.
+        # Intermediate results take as much memory as locations and keys together.
         found = [
             self._keys_of(chunk[start : start + _KEYS_AT_ONCE], io, known, real)
             for chunk in chunks
@@ -134,7 +134,7 @@ class Aliases:
 
 @dataclass(frozen=True, slots=True)
 class Matches:
-    """Which files are referenced, each as a flag of every file.
+    """Which files are referenced; each attribute but the last has a flag for every file.
 
     Attributes:
         referenced: some location refers to the file.
@@ -182,7 +182,7 @@ def match_files(
 
 
 def _real(path: str, known: dict[str, str]) -> str:
-    """A local directory without symbolic links; each directory above is looked at once."""
+    """A local directory with symbolic links resolved; each directory above is checked once."""
     if not path:
         return ""
     if path not in known:
@@ -200,7 +200,7 @@ _PART_ROWS = 1 << 18
 
 
 def _gathered(parts: Iterable[pa.StringArray]) -> Iterator[pa.ChunkedArray]:
-    """Few large parts instead of many small ones."""
+    """Combines many small parts into a few large ones."""
     held: list[pa.StringArray] = []
     rows = 0
     for part in parts:

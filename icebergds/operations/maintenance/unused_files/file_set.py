@@ -1,6 +1,6 @@
 """Holds many listed files, each once, and leaves out those that are still in use.
 
-Files are told apart by 64-bit hashes of their locations: next to the locations themselves, a file
+Files are identified by 64-bit hashes of their locations: next to the locations themselves, a file
 takes 16 bytes. If two locations have the same hash, one of the files is left out, and not deleted.
 """
 
@@ -23,9 +23,9 @@ _FEW_ROWS = 1 << 16
 
 
 class FileSet:
-    """Rows of listed files, of which each file has one.
+    """Rows of listed files, one for each file.
 
-    All files are added before those in use are named.
+    All files must be added before those in use are left out.
     """
 
     def __init__(self) -> None:
@@ -61,7 +61,7 @@ class FileSet:
         self._in_use[places[is_known]] = True
 
     def drain(self) -> Iterator[pa.RecordBatch]:
-        """The rows of the files that are not in use, which are not held any longer."""
+        """Yields the rows of the files that are not in use, and stops holding them."""
         self._settle()
         self._parts.reverse()
         while self._parts:
@@ -75,14 +75,14 @@ class FileSet:
         return hash_columns([column], len(names), self._seed)
 
     def _find(self, hashes: Hashes) -> tuple[npt.NDArray[np.intp], Mask]:
-        """Places of hashes among the sorted ones, and whether they are there."""
+        """Positions of hashes among the sorted ones, and whether they are present."""
         if not len(self._known):
             return np.zeros(len(hashes), np.intp), np.zeros(len(hashes), np.bool_)
         places = np.minimum(np.searchsorted(self._known, hashes), len(self._known) - 1)
         return places, self._known[places] == hashes
 
     def _settle(self) -> None:
-        """Sorts the hashes of new rows in; of rows with the same one, the first is kept."""
+        """Merges in the hashes of new rows; keeps the first of rows with the same hash."""
         if not self._new:
             return
         hashes = np.concatenate([part[1] for part in self._new])
@@ -100,7 +100,7 @@ class FileSet:
 
 
 class Locations(Sequence[str]):
-    """Locations of files, of which few are Python strings at a time."""
+    """Locations of files; few are Python strings at a time."""
 
     def __init__(self, column: pa.ChunkedArray) -> None:
         self._column = column

@@ -1,4 +1,4 @@
-"""Parses what a removal of orphan files is asked for, and defines what it returns."""
+"""Parses the arguments of a removal of orphan files, and defines its result."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _OPTIONS = (_STREAM_RESULTS, _OTHER_TABLES, _WRONG_COUNTS)
 
 
 class PrefixMismatch(StrEnum):
-    """What becomes of a file whose path is referenced with another scheme or authority."""
+    """What to do with a file whose path is referenced with another scheme or authority."""
 
     ERROR = "error"
     IGNORE = "ignore"
@@ -48,10 +48,10 @@ class PrefixMismatch(StrEnum):
 
 
 class OtherTables(StrEnum):
-    """What becomes of files of other tables.
+    """What to do with files of other tables.
 
     `KEEP` leaves all files in the directories of other tables; files of a table that shares the
-    location cannot be told apart and are still an error. For `DELETE` they are orphans.
+    location cannot be distinguished and are still an error. `DELETE` treats them as orphans.
     """
 
     ERROR = "error"
@@ -61,7 +61,7 @@ class OtherTables(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class OrphanOptions:
-    """What a removal of orphan files is asked for.
+    """The parsed arguments of a removal of orphan files.
 
     Attributes:
         older_than_ms: only files that were modified before are removed.
@@ -183,7 +183,7 @@ def _table_of_files(given: pa.Table) -> pa.Table:
     paths = pa.chunked_array(texts, pa.string())
     if paths.null_count:
         raise InvalidOptionError("file_list: a file_path is null")
-    # Rounded up: never older than it is.
+    # Rounded up, so that no file seems older than it is.
     ceiled = pc.ceil_temporal(times, unit="millisecond")
     milliseconds = ceiled.cast(pa.timestamp("ms", times.type.tz)).cast(pa.int64())
     sizes = pa.nulls(len(paths), pa.int64())
@@ -212,7 +212,7 @@ class OrphanFiles:
         deleted_files_count: how many of them were deleted; 0 in a dry run.
         failed_deletes: why others could not be deleted, by location.
         undated_files_count: further files that nothing refers to, but whose age the storage does
-            not tell, so that they are never deleted.
+            not report, so that they are never deleted.
         examined_files_count: how many files were listed, or given as a list.
         dry_run: whether nothing was to be deleted.
     """

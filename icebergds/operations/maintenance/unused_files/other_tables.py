@@ -1,7 +1,7 @@
 """Finds signs of other tables among a table's files, so that their files are not taken for orphans.
 
-A table shows itself by its metadata files. Tables whose data files are here, but whose metadata is
-elsewhere, cannot be seen.
+A table is recognised by its metadata files. Tables whose data files are here, but whose metadata is
+elsewhere, cannot be detected.
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ def purge(catalog: Catalog, identifier: Identifier) -> None:
         before = operations.refresh_whole()
     files = _files_of(before)
     for file in files:
-        # What the storage refuses is refused while the table is still there.
+        # Fails on what the storage refuses while the table still exists.
         before.io.resolve(file)
     last = catalog.drop(identifier)
     if last is None:

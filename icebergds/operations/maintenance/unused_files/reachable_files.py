@@ -96,7 +96,7 @@ def reachable_files(state: TableState, skipped: Errors = ()) -> FilesByKind:
         manifests.values(),
         live_only=False,
         skipped=skipped,
-        # What a damaged manifest still lists is listed.
+        # The files that a damaged manifest still lists are included.
         wrong_counts=WrongCounts.WARN,
     ):
         content.add(batch, batch["location"])
@@ -141,11 +141,11 @@ def content_batches(
 ) -> Iterator[pa.RecordBatch]:
     """The data and delete files that manifests list, as columns `location` and `content`.
 
-    A file that several manifests list comes several times. Errors are those of `reachable_files`.
+    A file that several manifests list appears several times. Errors are those of `reachable_files`.
 
     Args:
         live_only: leave out files that the manifests list as deleted.
-        wrong_counts: what to do if a manifest has other files than the manifest list counts.
+        wrong_counts: what to do if a manifest's files do not match the counts in the manifest list.
     """
 
     def read(manifest: ManifestFile) -> pa.RecordBatch:
@@ -167,7 +167,7 @@ def content_batches(
 
 
 def content_by_kind(content: FileSet) -> dict[FileKind, Locations]:
-    """The data and delete files of a set by their kinds; they are not held any longer."""
+    """Takes the data and delete files out of a set, by their kinds."""
     found: dict[FileKind, list[pa.StringArray]] = {kind: [] for kind in _KINDS.values()}
     for batch in content.drain():
         for value, kind in _KINDS.items():
@@ -223,7 +223,7 @@ def _first_log(io: FileIO, locations: Iterable[str]) -> list[str]:
 def _read_all(
     read: Callable[[_Item], _Result], items: Iterable[_Item], readers: int, skipped: Errors
 ) -> Iterator[_Result]:
-    """Reads several files at a time, in order; those that fail in a way to skip are left out."""
+    """Reads several files at a time, in order; leaves out those that fail with a skipped error."""
 
     def attempt(item: _Item) -> _Result | IcebergError:
         try:
@@ -246,7 +246,7 @@ def referenced_files(state: TableState, wrong_counts: WrongCounts) -> Iterator[p
     the log and the version hint; as they are in the metadata, some more than once.
 
     Args:
-        wrong_counts: what to do about a manifest with another number of files than its list says.
+        wrong_counts: what to do if the files of a manifest do not match the counts in its list.
 
     Raises:
         MissingFileError: a manifest list or a manifest does not exist.

@@ -71,7 +71,7 @@ _MOST_LOGGED = 20
 def remove_orphan_files(table: LoadedTable, options: OrphanOptions) -> OrphanFiles:
     """Removes orphan files. Until all of them are known, nothing is deleted.
 
-    Files that cannot be deleted are named in the result and are no error.
+    Files that cannot be deleted are named in the result and are not an error.
 
     Raises:
         InvalidOptionError: the location does not exist, or is not one of the table's directories.
@@ -147,7 +147,7 @@ def _nothing_deleted(table: str) -> Iterator[None]:
 
 def _find(table: LoadedTable, options: OrphanOptions) -> _Found:
     metadata = table.metadata
-    # Locations of a list are as in metadata; what was listed is not mapped once more.
+    # Locations of a given list are as in metadata; listed locations are not mapped again.
     io = table.io.without_map() if options.file_list is None else table.io
     require_garbage_collection(table.state, _INSTEAD)
     location = metadata.location if options.location is None else options.location
@@ -183,7 +183,7 @@ def _find(table: LoadedTable, options: OrphanOptions) -> _Found:
 def own_directories(metadata: TableMetadata) -> list[str | None]:
     """The directories that a table's files are in, none of them in another; None for its location.
 
-    As they are named: two names of one directory are two.
+    They are as written: two names of one directory are two.
     """
     roots: list[str] = []
     for location in sorted(_own_locations(metadata)):
@@ -339,7 +339,7 @@ def _shown(scheme: str, authority: str, path: str) -> str:
 
 
 def _delete(found: _Found, options: OrphanOptions, table: str) -> _Deleted:
-    """Deletes files in batches side by side."""
+    """Deletes files in batches, in parallel."""
     locations = Locations(found.files["location"])
     batches = [
         locations[start : start + _DELETE_BATCH]
