@@ -49,10 +49,11 @@ test-spark: $(VENV)/.installed
 	@$(SERVERS) || true
 	$(BIN)/python $(PYTEST) $(SPARK) spark_tests/spark
 
-# What users do, with the packages that they have, and what needs no others.
+# What users do, with the packages that they have, and what needs no others: all pages of the
+# documentation run here.
 test-newest-python: $(NEWEST)/.installed
 	$(NEWEST)/bin/python $(PYTEST) spark_tests/commit spark_tests/expr
-	PYSPARK_PYTHON=$(CURDIR)/$(NEWEST)/bin/python \
+	ICEBERGDS_PROFILE=nightly PYSPARK_PYTHON=$(CURDIR)/$(NEWEST)/bin/python \
 		$(NEWEST)/bin/python $(PYTEST) spark_tests/spark/test_spark_docs.py
 
 interop: $(VENV)/.installed $(SPARK41)/.installed

@@ -59,6 +59,18 @@ def pytest_configure(config: pytest.Config) -> None:
         config.option.hypothesis_seed = str(effort.given_seed())
 
 
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leaves out cases of tests that take long, but in the nightly profile."""
+    cases: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    kept = {
+        item for name, test in cases.items() for item in effort.some(test, effort.cases_of(name))
+    }
+    config.hook.pytest_deselected(items=[item for item in items if item not in kept])
+    items[:] = [item for item in items if item in kept]
+
+
 def pytest_report_header() -> str:
     return effort.environment()
 

@@ -3,7 +3,8 @@
 `ICEBERGDS_PROFILE` chooses between two profiles:
 
 - `pull`, the default: an eighth of the examples, a few rounds and a part of the cases, the same in
-  every run;
+  every run; of the cases of a test that takes long, by `durations.json`, two or what two seconds
+  are enough for;
 - `nightly`: all examples, rounds and cases, different ones in every run.
 
 `ICEBERGDS_SEED` sets where random choices start: it repeats a nightly run that failed, and gives
@@ -12,9 +13,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
+import sys
 from collections.abc import Sequence
+from importlib.metadata import version
+from pathlib import Path
 from typing import Any, TypeVar
 
 from hypothesis import HealthCheck, settings
@@ -23,6 +28,11 @@ _T = TypeVar("_T")
 
 PROFILE = os.environ.get("ICEBERGDS_PROFILE", "pull")
 IS_NIGHTLY = PROFILE == "nightly"
+SECONDS: dict[str, float] = json.loads((Path(__file__).parent / "durations.json").read_text())
+"""How long modules take, and one case of a test with several, if long (`.ci/durations.py`)."""
+
+_SECONDS_OF_A_TEST = 2
+_ON_OLDEST_SPARK = version("pyspark").startswith("4.1.")
 
 
 def start() -> None:
@@ -70,6 +80,19 @@ def some(items: Sequence[_T], pull: int) -> list[_T]:
     if IS_NIGHTLY or last < pull:
         return list(items)
     return [items[round(at * last / (pull - 1))] for at in range(pull)]
+
+
+def cases_of(test: str) -> int:
+    """How many cases of a test run in the profile.
+
+    Args:
+        test: its id, as pytest shows it, without the case.
+    """
+    if _ON_OLDEST_SPARK and test.startswith("spark_tests/spark/"):
+        # The newest Spark runs the others.
+        return 2
+    seconds = SECONDS.get(test)
+    return sys.maxsize if seconds is None else max(2, round(_SECONDS_OF_A_TEST / seconds))
 
 
 def scaled(full: int) -> int:

@@ -12,6 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from built.contents import unused_files
+from effort import rounds
 from rest_server import RestServer
 
 from icebergds import Catalog, Table, load_catalog
@@ -24,6 +25,8 @@ from icebergds.errors import (
     ValidationError,
 )
 
+# How often each of four threads commits.
+_EACH = rounds("ICEBERGDS_ROUNDS", pull=2, nightly=8)
 _PATIENT = {"commit.retry.num-retries": "1000", "commit.retry.min-wait-ms": "1"}
 
 
@@ -222,7 +225,7 @@ def test_transactions_of_many_threads_are_in_both_tables_or_in_none(
     catalog = with_tables(sql_catalog(request, tmp_path), **_PATIENT)
     _race(catalog)
     a, b = stored(catalog)
-    assert a == b == [1, *range(100, 132)]
+    assert a == b == [1, *range(100, 100 + 4 * _EACH)]
     assert unused(catalog) == set()
 
 
@@ -238,7 +241,7 @@ def test_what_is_said_of_racing_transactions_holds_on_a_server(
     assert a | b <= done | unknown | {1}
 
 
-def _race(catalog: Catalog, threads: int = 4, each: int = 8) -> tuple[set[int], set[int]]:
+def _race(catalog: Catalog, threads: int = 4, each: int = _EACH) -> tuple[set[int], set[int]]:
     """Appends the same rows to both tables; returns those that were appended, and may be."""
     done, unknown, lock = set(), set(), threading.Lock()
 

@@ -6,9 +6,8 @@ import os
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-import pyspark
+import effort
 import pytest
-from effort import IS_NIGHTLY, some
 from server_process import QUICK_SPARK
 from spark_reads import session_conf
 
@@ -63,21 +62,10 @@ def compiled(spark: SparkSession) -> Iterator[None]:
         yield
 
 
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Modules that take long come first: no worker waits at the end for one that began last."""
-    items.sort(key=lambda item: item.get_closest_marker("long") is None)
-    if pyspark.__version__.startswith("4.1.") and not IS_NIGHTLY:
-        _leave_out_cases(config, items)
-
-
-def _leave_out_cases(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Keeps two cases of each test, the first and the last: the newest Spark runs all of them."""
-    cases: dict[str, list[pytest.Item]] = {}
-    for item in items:
-        cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
-    kept = {item for test in cases.values() for item in some(test, 2)}
-    config.hook.pytest_deselected(items=[item for item in items if item not in kept])
-    items[:] = [item for item in items if item in kept]
+    items.sort(key=lambda item: -effort.SECONDS.get(item.nodeid.partition("::")[0], 0))
 
 
 @pytest.fixture

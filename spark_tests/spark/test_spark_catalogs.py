@@ -19,11 +19,15 @@ if TYPE_CHECKING:
     from moto_server import MotoServer
     from rest_server import RestServer
 
-pytestmark = [pytest.mark.spark, pytest.mark.long, pytest.mark.every_spark]
+pytestmark = [
+    pytest.mark.spark,
+    pytest.mark.every_spark,
+    pytest.mark.skipif(not IS_NIGHTLY, reason="whole lives are left to nightly runs"),
+]
 
 Seen = dict[str, Any]
 SECRET = "hunter2-of-the-catalog"
-KINDS = ["cluster", "connect"] if IS_NIGHTLY else ["cluster"]
+KINDS = ["cluster", "connect"]
 
 
 def _rest(request: pytest.FixtureRequest, directory: Path) -> dict[str, str]:
@@ -62,7 +66,7 @@ _CATALOGS: dict[str, Callable[[pytest.FixtureRequest, Path], dict[str, str]]] = 
     "dynamodb": _of_aws("dynamodb"),
     "s3tables": _of_aws("s3tables"),
 }
-NAMES = list(_CATALOGS) if IS_NIGHTLY else ["rest"]
+NAMES = list(_CATALOGS)
 
 
 @pytest.fixture(scope="module")

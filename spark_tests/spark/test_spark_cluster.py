@@ -9,7 +9,7 @@ from effort import IS_NIGHTLY
 from spark_reads import run_program
 from spark_tables import DELETED_PEOPLE, LIVE_PEOPLE, people
 
-pytestmark = [pytest.mark.spark, pytest.mark.long, pytest.mark.every_spark]
+pytestmark = [pytest.mark.spark, pytest.mark.every_spark]
 
 Seen = dict[str, Any]
 MODES = ["merge-on-read", "copy-on-write"]

@@ -9,7 +9,7 @@ from effort import IS_NIGHTLY, given_seed, rounds
 from spark_reads import run_program
 from spark_tables import ALL_PEOPLE, LIVE_PEOPLE, people
 
-pytestmark = [pytest.mark.spark, pytest.mark.long]
+pytestmark = pytest.mark.spark
 
 Seen = dict[str, Any]
 MODES = ["merge-on-read", "copy-on-write"] if IS_NIGHTLY else ["merge-on-read"]

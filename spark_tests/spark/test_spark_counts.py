@@ -10,7 +10,7 @@ from counting.read_log import Reads
 from effort import IS_NIGHTLY
 from spark_reads import run_counted
 
-pytestmark = [pytest.mark.spark, pytest.mark.long, pytest.mark.every_spark]
+pytestmark = [pytest.mark.spark, pytest.mark.every_spark]
 
 NEEDS_SQL = pytest.mark.skipif(find_spec("sqlalchemy") is None, reason="SQLAlchemy is missing")
 CATALOGS = pytest.mark.parametrize("catalog", ["files", pytest.param("sql", marks=NEEDS_SQL)])

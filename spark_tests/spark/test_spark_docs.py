@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 import icebergds
 
-pytestmark = [pytest.mark.spark, pytest.mark.long, pytest.mark.every_spark]
+pytestmark = [pytest.mark.spark, pytest.mark.every_spark]
 
 # Pages of the tables that they create themselves.
 _FROM_NOTHING = {"docs/sql.md", "docs/tables.md"}

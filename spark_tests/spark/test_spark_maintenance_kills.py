@@ -11,7 +11,6 @@ from spark_reads import run_program
 
 pytestmark = [
     pytest.mark.spark,
-    pytest.mark.long,
     pytest.mark.every_spark,
     pytest.mark.skipif(not IS_NIGHTLY, reason="kills that are left to the nightly profile"),
 ]

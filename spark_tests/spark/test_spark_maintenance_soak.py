@@ -35,7 +35,6 @@ from icebergds.errors import CommitConflictError, ValidationError
 SECONDS = rounds("ICEBERGDS_SOAK_SECONDS", pull=0, nightly=600)
 pytestmark = [
     pytest.mark.spark,
-    pytest.mark.long,
     pytest.mark.every_spark,
     pytest.mark.skipif(SECONDS == 0, reason="the soak is run by make nightly"),
 ]

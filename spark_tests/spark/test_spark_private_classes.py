@@ -88,13 +88,13 @@ def test_nothing_depends_on_one_private_class_or_on_all(
 ) -> None:
     register(front, native_scans=True)
     table = filled(tmp_path / "lake", 2)
-    steps = program(rng, rounds("ICEBERGDS_PRIVATE_STEPS", pull=6, nightly=12))
+    steps = program(rng, rounds("ICEBERGDS_PRIVATE_STEPS", pull=4, nightly=12))
     asked: dict[str, None] = {}
     accesses.append(asked.setdefault)
     expected = seen(front, table, steps)
     assert len(asked) > 30
     assert "this Spark is not as icebergds knows it" not in caplog.text
-    for gone in [frozenset(asked), *(frozenset([name]) for name in some(list(asked), pull=3))]:
+    for gone in [frozenset(asked), *(frozenset([name]) for name in some(list(asked), pull=2))]:
 
         def fail(name: str, gone: frozenset[str] = gone) -> None:
             if name in gone:

@@ -26,7 +26,6 @@ from icebergds.spec.types import LONG
 KILLS = rounds("ICEBERGDS_KILLS", pull=0, nightly=10)
 pytestmark = [
     pytest.mark.spark,
-    pytest.mark.long,
     pytest.mark.every_spark,
     pytest.mark.skipif(KILLS == 0, reason="kills that are left to the nightly profile"),
 ]

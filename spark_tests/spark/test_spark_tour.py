@@ -18,7 +18,6 @@ import icebergds
 pytest.importorskip("duckdb_extension_iceberg")
 pytestmark = [
     pytest.mark.spark,
-    pytest.mark.long,
     pytest.mark.every_spark,
     pytest.mark.skipif(not IS_NIGHTLY, reason="the tour is run by make nightly and make tour"),
 ]

@@ -24,7 +24,6 @@ from icebergds import load_catalog, register
 HUNDREDTHS = rounds("ICEBERGDS_TPCDS", pull=0, nightly=100)
 pytestmark = [
     pytest.mark.spark,
-    pytest.mark.long,
     pytest.mark.every_spark,
     pytest.mark.skipif(HUNDREDTHS == 0, reason="TPC-DS is asked by make nightly"),
 ]
