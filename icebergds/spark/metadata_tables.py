@@ -104,7 +104,7 @@ def planned_frame(
 
     Args:
         condition: bound to the metadata table's schema; at least the rows that meet it are read.
-        may_add_up: whether tasks may aggregate `partitions`, if Spark has its column types.
+        may_add_up: whether tasks may aggregate `partitions`; its rows then have Spark's own types.
         may_be_joined: whether Spark needs to know about how many rows there are.
 
     Raises:

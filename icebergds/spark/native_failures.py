@@ -20,7 +20,7 @@ _directories: OrderedDict[str, None] = OrderedDict()
 
 
 def know_native_files(addresses: Iterable[str]) -> None:
-    """Remembers where files are that Spark reads for this package."""
+    """Remembers the directories of files that Spark reads for this package."""
     for directory in {_directory(address) for address in addresses}:
         _directories[directory] = None
         _directories.move_to_end(directory)

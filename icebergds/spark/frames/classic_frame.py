@@ -316,7 +316,7 @@ class _Part:
         return None if evaluates_unread(rows.queryExecution().optimizedPlan()) else rows
 
     def _relation(self, used: frozenset[int] | None) -> Any:
-        """A relation of the rows with the load's attributes; the rows if they are no relation."""
+        """A relation of the rows with the load's attributes; the rows if there is not one."""
         spark, load, shape = self.root.spark, self.root.load, _plan(self.root.shape)
         if not isinstance(load, TableLoad):
             rows = load.rows(spark, self._condition, used)
