@@ -101,11 +101,11 @@ class Catalog(CatalogViews):
     """Manages tables, views and namespaces by name; returned by `load_catalog`."""
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Connections cannot be pickled: another process loads the catalog by its properties.
+        # Connections cannot be pickled: another process loads the catalog from its properties.
         return _loaded_again, (self.name, self._properties, self._location_map)
 
     def address(self, identifier: Name) -> TableAddress:
-        """What leads any process to a table of this catalog, whether or not it exists."""
+        """The address with which any process finds a table of this catalog, existing or not."""
         return self._address(self._identifier(identifier))
 
     def create_table(
@@ -298,7 +298,7 @@ class Catalog(CatalogViews):
     def transaction(self) -> CatalogTransaction:
         """Begins changes of several tables that are committed together: see `CatalogTransaction`.
 
-        SQL catalogs can do this, and REST catalogs whose server can.
+        SQL catalogs support this, and so do REST catalogs whose server does.
         """
         return CatalogTransaction(self._catalog, self._identifier, self._loaded)
 
@@ -309,7 +309,7 @@ class Catalog(CatalogViews):
             return self._catalog.list_tables(parts)
 
     def _state_before(self, identifier: Identifier) -> TableState | None:
-        """The state of a table; None if it cannot be loaded, but for the storage."""
+        """The state of a table; None if it is missing or damaged; storage errors are raised."""
         try:
             return self._catalog.load(identifier)
         except (FormatError, NotFoundError):
@@ -319,7 +319,7 @@ class Catalog(CatalogViews):
         return Table(self._address(identifier), state, self._catalog.operations(identifier))
 
     def _loaded(self, identifier: Identifier) -> LoadedTable:
-        """A table that is to be changed."""
+        """Loads a table to change it."""
         operations = self._catalog.operations(identifier)
         state = self._catalog.load(identifier)
         check_changeable(operations, state)

@@ -1,4 +1,4 @@
-"""The names and namespaces of a catalog, which its tables and views share (`CatalogBase`)."""
+"""Manages a catalog's names and namespaces, which tables and views share (`CatalogBase`)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ namespace of that name.
 
 @dataclass(frozen=True, slots=True)
 class PropertiesUpdateSummary:
-    """Names of the properties that were removed or updated, or to be removed but not set."""
+    """Names of the properties that were removed, updated, or missing when removal was asked."""
 
     removed: list[str]
     updated: list[str]
@@ -134,9 +134,9 @@ class CatalogBase:
         )
 
     def _identifier(self, name: Name) -> Identifier:
-        """The identifier of a table; this catalog's own name before it, as in Spark, is left out.
+        """The identifier of a table, without this catalog's name in front, which Spark allows.
 
-        Not if the catalog has a namespace of its own name.
+        The name stays if the catalog has a namespace of the same name.
         """
         parts = identifier_argument(name)
         if len(parts) > 2 and parts[0] == self.name and not self.namespace_exists(parts[:1]):
@@ -144,7 +144,7 @@ class CatalogBase:
         return parts
 
     def _all_properties(self) -> Mapping[str, str]:
-        """The properties, with those of the catalog's server."""
+        """The properties, including those that the catalog's server sets."""
         catalog = self._catalog
         return catalog.properties if isinstance(catalog, ServedCatalog) else self._properties
 
@@ -173,7 +173,7 @@ def namespace_argument(name: Name) -> Identifier:
 
 @contextmanager
 def without_catalog(catalog: str, namespace: Identifier) -> Iterator[None]:
-    """Says of a namespace that does not exist in the block that it was named with its catalog."""
+    """Adds to NoSuchNamespaceError, in the block, that the name began with the catalog."""
     try:
         yield
     except NoSuchNamespaceError as error:
@@ -185,7 +185,7 @@ def without_catalog(catalog: str, namespace: Identifier) -> Iterator[None]:
 
 
 def check_metadata_file(io: FileIO, location: str) -> None:
-    """Raises InvalidOptionError if the location of a metadata file is that of a directory."""
+    """Raises InvalidOptionError if the location of a metadata file is a directory."""
     try:
         is_directory = not is_metadata_file(location) and io.is_directory(location)
     except IcebergError:

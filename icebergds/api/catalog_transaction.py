@@ -18,7 +18,7 @@ from icebergds.operations.outcomes import nothing_committed
 
 
 class CatalogTransaction:
-    """Changes of tables of one catalog, which are committed together, or not at all.
+    """Changes of tables of one catalog, committed together or not at all.
 
         with catalog.transaction() as tx:
             tx.table("db.orders").append(orders)
@@ -27,7 +27,7 @@ class CatalogTransaction:
     Each change of a table sees those before it, and so do reads of that object; nobody else sees
     any until all are committed, at the end of the block or by `commit_transaction`. If the block
     raises, nothing is committed, and files that were written are deleted. If another commit comes
-    first, the changes of all tables are made again, as in `Table.transaction`. A table that is only
+    first, the changes of all tables are repeated, as in `Table.transaction`. A table that is only
     read may change meanwhile.
 
     Catalogs that commit to one table at a time refuse a change of a second one.
@@ -139,7 +139,7 @@ class CatalogTransaction:
 
 
 class TableInTransaction(StagedTable):
-    """A table in a transaction of its catalog, at whose end its changes are committed."""
+    """A table in a catalog transaction, whose changes are committed when the transaction ends."""
 
     __slots__ = ("_of",)
 

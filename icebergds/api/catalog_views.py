@@ -44,9 +44,9 @@ class CatalogViews(CatalogBase):
                 `{"spark": "SELECT ...", "trino": "SELECT ..."}`.
             location: the directory of its metadata; the catalog chooses it by default.
             properties: such as `comment`.
-            default_catalog: of names in the query without a catalog; by default this catalog.
-            default_namespace: of names in the query that are a single identifier; by default the
-                view's own namespace.
+            default_catalog: the catalog of names in the query without one; this catalog by default.
+            default_namespace: the namespace of names in the query that are a single identifier; by
+                default the view's own namespace.
 
         Raises:
             AlreadyExistsError: a view or table with this name exists.

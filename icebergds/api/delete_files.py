@@ -1,4 +1,4 @@
-"""Deletes the files of tables that no catalog has any more (`delete_reachable_files`)."""
+"""Deletes the files of dropped tables (`delete_reachable_files`)."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ def delete_reachable_files(
         location_map: maps prefixes of locations to their replacements, for tables that were moved.
 
     Returns:
-        How many files were deleted. If some could not be, the metadata file is still there, and
+        How many files were deleted. If some could not be deleted, the metadata file is kept, and
         the call can be repeated.
 
     Raises:
         NoSuchTableError: there is no such metadata file.
         ValidationError: the table property `gc.enabled` is false.
         CorruptFileError: a manifest list or manifest is damaged; nothing was deleted.
-        InvalidOptionError: the location is not that of a metadata file, or a property is unknown;
+        InvalidOptionError: the location is not a metadata file, or a property is unknown;
             or the metadata file was copied or moved, and the table's location is not mapped to
             where the file is: it may reach the files of another table.
     """

@@ -1,4 +1,4 @@
-"""Shows tables and scans as text and HTML, without reading anything."""
+"""Shows tables and scans as text and HTML, without I/O."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def table_html(state: TableState) -> str:
 
 
 def update_text(kind: str, table: str, waiting: int) -> str:
-    """The `repr` of changes of a table, of which some wait for their commit."""
+    """The `repr` of changes of a table, with the number of uncommitted ones."""
     return f"{kind}({printable(repr(table), WIDTH)}, {counted(waiting, 'change')} not committed)"
 
 
@@ -69,11 +69,11 @@ _TITLE = b"icebergds.title"
 
 
 def shown_in_notebooks(table: pa.Table, title: str) -> pa.Table:
-    """An Arrow table that shows as HTML, if this process is of a notebook; others show as before.
+    """Makes an Arrow table show as HTML in a notebook; other Arrow tables show as before.
 
-    Its schema's metadata has the title, so that what is selected of it shows as well.
+    The title is in the schema's metadata, so that selections from the table show as HTML, too.
     """
-    # A process that has not imported it is not a notebook.
+    # A process that has not imported IPython is not a notebook.
     ipython = sys.modules.get("IPython")
     shell = None if ipython is None else ipython.get_ipython()
     if shell is None:
@@ -86,14 +86,14 @@ def shown_in_notebooks(table: pa.Table, title: str) -> pa.Table:
 
 
 def arrow_html(table: pa.Table) -> str | None:
-    """An Arrow table of `shown_in_notebooks` as HTML; None for what shows as text."""
+    """An Arrow table from `shown_in_notebooks` as HTML; None for tables that show as text."""
     title = (table.schema.metadata or {}).get(_TITLE)
     if title is None:
         return None
     try:
         columns = [map(_cell, each.to_pylist()) for each in table.slice(0, MOST_ROWS).columns]
     except (ValueError, OverflowError):
-        # Bounds may be times that Python does not have.
+        # Bounds may be times that Python cannot represent.
         return None
     count, rows = table.num_rows, list(zip(*columns, strict=True))
     name = f"{title.decode()}: {counted(count, 'row')}"
@@ -123,7 +123,7 @@ def _inside(value: Any) -> str:
 def _given(given: Mapping[str, object], options: Mapping[str, str]) -> list[tuple[str, str]]:
     rows = [(name, repr(value)) for name, value in given.items() if value is not None]
     if options:
-        # The value of an option that is refused later may be a secret.
+        # An unknown option is refused later, but its value may be a secret.
         known = {name: value if is_read_option(name) else "…" for name, value in options.items()}
         rows.append(("options", repr(known)))
     return rows
@@ -150,7 +150,7 @@ def _table_rows(state: TableState) -> list[tuple[str, str]]:
 
 
 def _contents(snapshot: Snapshot | None) -> Iterator[tuple[str, str]]:
-    """Rows and files, as far as the snapshot's summary tells."""
+    """Rows and files, as far as the snapshot's summary has them."""
     if snapshot is None:
         yield "rows", "0"
         return

@@ -1,4 +1,4 @@
-"""Makes tables of tables of Spark's session catalog, without copying files."""
+"""Creates tables from tables of Spark's session catalog, without copying files."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _MIGRATED = {"migrated": "true"}
 
 @dataclass(frozen=True, slots=True)
 class SnapshotTable:
-    """What `snapshot` did.
+    """The result of `snapshot`.
 
     Attributes:
         imported_files_count: the number of files that the new table has.
@@ -54,11 +54,11 @@ class SnapshotTable:
 
 @dataclass(frozen=True, slots=True)
 class MigratedTable:
-    """What `migrate` did.
+    """The result of `migrate`.
 
     Attributes:
         migrated_files_count: the number of files that the new table has.
-        backup_table: the name that the old table has now; None if it was dropped.
+        backup_table: the new name of the old table; None if it was dropped.
     """
 
     migrated_files_count: int
@@ -77,11 +77,11 @@ def snapshot(
     *,
     catalog: Catalog | None = None,
 ) -> SnapshotTable:
-    """Creates a table of the files of a Parquet, ORC or Avro table of Spark, to try things out.
+    """Creates a table from the files of a Parquet, ORC or Avro table of Spark, to try things out.
 
-    The source stays as it is, and its files stay where they are: the new table has a location of
-    its own for what is written to it. It has the properties `snapshot` = true and `gc.enabled` =
-    false, by which maintenance does not delete the source's files. If files of the source are
+    The source and its files stay unchanged: the new table has its own location for new files. It
+    has the properties `snapshot` = true and `gc.enabled` = false, so that maintenance does not
+    delete the source's files. If files of the source are
     deleted, the new table cannot be read any more.
 
     Args:
@@ -91,7 +91,7 @@ def snapshot(
         table: the new table, named as for `load_table`: by a location, or by a name that begins
             with a configured catalog; with `catalog`, its identifier there.
         location: the new table's directory; the catalog chooses it by default.
-        properties: of the new table, besides those of the source.
+        properties: of the new table, in addition to those of the source.
         catalog: the catalog of the new table, from `load_catalog`.
 
     Raises:
@@ -127,23 +127,22 @@ def migrate(
     drop_backup: bool = False,
     catalog: Catalog | None = None,
 ) -> MigratedTable:
-    """Replaces a Parquet, ORC or Avro table of Spark by a table of its files.
+    """Replaces a Parquet, ORC or Avro table of Spark with a table of the same files.
 
     The files are checked first. Then the old table is renamed, so that nobody writes to it, and
     renamed back if it could not be replaced. Spark's session catalog cannot hold tables of this
     format: the new table is at a location or in a catalog of this package, and queries name it as
     such. The old name is free afterwards. The new table owns the files: its maintenance deletes
-    those it no longer needs, which the backup then lacks.
+    those it no longer needs, and the backup then lacks them.
 
-    Spark moves the directory of a managed table that it renames: the new table has the files at
-    their new place, and tables that `snapshot` made of the old one lose them. **Do not drop the
+    When Spark renames a managed table, it moves its directory: the new table has the files at their
+    new place, and tables that `snapshot` created from the old one lose them. **Do not drop the
     backup of a managed table**: Spark would delete its directory, and with it the files of the new
     table.
 
     Args:
-        backup_table_name: what the old table is named, in its namespace; by default its own name
-            followed by `_BACKUP_`.
-            There must be no such table.
+        backup_table_name: the new name of the old table, in its namespace; by default its own name
+            followed by `_BACKUP_`. No table may have this name.
         drop_backup: drop the old table afterwards. Not for managed tables, which Spark drops with
             their files.
 

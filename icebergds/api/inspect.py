@@ -1,4 +1,4 @@
-"""Shows what a table's metadata holds, as tables (`InspectTable`)."""
+"""Shows a table's metadata as tables (`InspectTable`)."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ class Chosen(TypedDict, total=False):
 
     filter: a Spark SQL condition, such as `"record_count > 0 and partition.day >= '2026-01-01'"`;
         conditions on partitions and on `content` skip whole manifests. Timestamps need an offset.
-    row_filter: PyIceberg's name of it.
-    columns: names, dotted for struct fields; all by default. Statistics of columns are only read if
+    row_filter: PyIceberg's name for `filter`.
+    columns: names, dotted for struct fields; all by default. Column statistics are read only if
         they are shown or compared.
     """
 
@@ -44,7 +44,7 @@ class Chosen(TypedDict, total=False):
 
 
 class ChosenOfSnapshot(Chosen, total=False):
-    """Which snapshot of a table is shown, too: give at most one of it.
+    """Adds the snapshot to inspect; set at most one.
 
     branch, tag: the snapshot of a branch or tag.
     """
@@ -54,9 +54,9 @@ class ChosenOfSnapshot(Chosen, total=False):
 
 
 class Selection(ChosenOfSnapshot, total=False):
-    """What is read of any metadata table.
+    """What is read from any metadata table.
 
-    snapshot_id: the snapshot that is shown; the current one by default.
+    snapshot_id: the snapshot to inspect; the current one by default.
     """
 
     snapshot_id: int | None
@@ -64,7 +64,7 @@ class Selection(ChosenOfSnapshot, total=False):
 
 @dataclass(frozen=True, slots=True)
 class InspectTable:
-    """What a table's metadata holds, as Arrow tables: `table.inspect.files()`.
+    """A table's metadata as Arrow tables: `table.inspect.files()`.
 
     Names, columns and rows are those of Java Iceberg's metadata tables. In Spark they are
     DataFrames, read by tasks: `table.inspect.to_df(spark, "files")`, or
@@ -81,7 +81,7 @@ class InspectTable:
     _is_staged: bool = field(default=False, repr=False)
 
     def history(self, **chosen: Unpack[Chosen]) -> pa.Table:
-        """When which snapshot became the current one."""
+        """Which snapshot became the current one, and when."""
         return self._read(MetadataTable.HISTORY, **chosen)
 
     def snapshots(self, **chosen: Unpack[Chosen]) -> pa.Table:
@@ -137,7 +137,7 @@ class InspectTable:
     def entries(
         self, snapshot_id: int | None = None, **chosen: Unpack[ChosenOfSnapshot]
     ) -> pa.Table:
-        """The entries of a snapshot's manifests, also of files that it deleted."""
+        """The entries of a snapshot's manifests, including those of deleted files."""
         return self._read(MetadataTable.ENTRIES, snapshot_id=snapshot_id, **chosen)
 
     def all_entries(self, **chosen: Unpack[Chosen]) -> pa.Table:
@@ -147,7 +147,7 @@ class InspectTable:
     def partitions(
         self, snapshot_id: int | None = None, **chosen: Unpack[ChosenOfSnapshot]
     ) -> pa.Table:
-        """The partitions of a snapshot, with what their files add up to; deletes do not count."""
+        """The partitions of a snapshot, with totals of their files; deletes are not applied."""
         return self._read(MetadataTable.PARTITIONS, snapshot_id=snapshot_id, **chosen)
 
     def position_deletes(
@@ -170,7 +170,7 @@ class InspectTable:
 
         kind = metadata_table_of(metadata_table)
         if self._is_staged:
-            # No other process finds the metadata of a transaction.
+            # Other processes cannot read the metadata of a transaction.
             return staged_metadata_table(spark, self._state, kind, _options(chosen))
         return metadata_table_frame(spark, self._state, kind, _options(chosen))
 
@@ -185,7 +185,7 @@ def _options(chosen: Selection) -> dict[str, str]:
     """The options of a load.
 
     Raises:
-        InvalidOptionError: there is no argument of a name, or one is given twice.
+        InvalidOptionError: an argument is unknown or given twice.
     """
     known = Selection.__annotations__
     for name in chosen:

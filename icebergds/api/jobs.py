@@ -1,4 +1,4 @@
-"""Runs the tasks of a verb on Spark or here, and describes its jobs; imports Spark lazily."""
+"""Runs tasks of methods on Spark or in this process, describes jobs; imports Spark lazily."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 _Verb = TypeVar("_Verb", bound=Callable[..., Any])
 
-# Verbs that SQL has, too, are shown as in SQL.
+# Methods that are also SQL statements are shown as in SQL.
 _STATEMENTS = {"delete": "DELETE", "update": "UPDATE", "merge": "MERGE"}
 
 
 def jobs_described(verb: _Verb) -> _Verb:
-    """Describes the jobs of a method by its name and that of its table."""
+    """Describes the jobs of a method by its name and its table's name."""
     statement = verb.__name__
 
     @wraps(verb)
@@ -35,7 +35,7 @@ def jobs_described(verb: _Verb) -> _Verb:
 
 @contextmanager
 def describing_jobs(what: str, table: str) -> Iterator[None]:
-    """Describes the jobs of the block as those of work on a table; none run without pyspark."""
+    """Describes the jobs of the block as work on a table; without pyspark no jobs run."""
     if "pyspark" not in sys.modules:
         yield
         return

@@ -41,8 +41,8 @@ class ManageSnapshots:
 
     Changes of references raise at once if they do not fit: NoSuchSnapshotError for a snapshot,
     branch or tag that does not exist, AlreadyExistsError, or InvalidOptionError. All are committed
-    at the end of the block, or by `commit`; if another commit comes first, they are made again on
-    the table as it is then. `cherry_pick` and `publish_changes` are made at the commit.
+    at the end of the block, or by `commit`; if another commit comes first, they are repeated on the
+    table's new state. `cherry_pick` and `publish_changes` are made at the commit.
     """
 
     _table: TableBase
@@ -55,7 +55,7 @@ class ManageSnapshots:
 
     @classmethod
     def of(cls, table: TableBase) -> ManageSnapshots:
-        """Changes of the table as it is now."""
+        """Starts changes of the table's current state."""
         return cls(table, table.refresh().metadata)
 
     def create_branch(
@@ -97,11 +97,11 @@ class ManageSnapshots:
         return self._edit(partial(references.create_reference, name=name, ref=ref))
 
     def replace_branch(self, branch_name: str, snapshot: int | str) -> Self:
-        """Moves a branch to any snapshot, or to that of another branch or tag."""
+        """Moves a branch to any snapshot, or to the snapshot of another branch or tag."""
         return self._move(_name("branch_name", branch_name), RefType.BRANCH, snapshot)
 
     def replace_tag(self, tag_name: str, snapshot: int | str) -> Self:
-        """Moves a tag to any snapshot, or to that of another branch or tag."""
+        """Moves a tag to any snapshot, or to the snapshot of another branch or tag."""
         return self._move(_name("tag_name", tag_name), RefType.TAG, snapshot)
 
     def rename_branch(self, branch_name: str, new_name: str) -> Self:
@@ -110,7 +110,7 @@ class ManageSnapshots:
         return self._edit(partial(references.rename_branch, name=name, new_name=new))
 
     def remove_branch(self, branch_name: str) -> Self:
-        """Removes a branch other than main; snapshots that are left alone expire."""
+        """Removes a branch other than main; snapshots that no reference keeps can expire."""
         name = _name("branch_name", branch_name)
         return self._edit(partial(references.remove_reference, name=name, ref_type=RefType.BRANCH))
 
@@ -120,19 +120,19 @@ class ManageSnapshots:
         return self._edit(partial(references.remove_reference, name=name, ref_type=RefType.TAG))
 
     def set_max_ref_age_ms(self, name: str, max_ref_age_ms: int | None) -> Self:
-        """Sets after which age a branch or tag is removed; None: as the table says."""
+        """Sets the age after which a branch or tag is removed; None: by the table's property."""
         age = integer_argument("max_ref_age_ms", max_ref_age_ms)
         return self._retain(name, None, max_ref_age_ms=age)
 
     def set_max_snapshot_age_ms(self, branch_name: str, max_snapshot_age_ms: int | None) -> Self:
-        """Sets to which age a branch keeps its snapshots; None: as the table says."""
+        """Sets the age to which a branch keeps its snapshots; None: by the table's property."""
         age = integer_argument("max_snapshot_age_ms", max_snapshot_age_ms)
         return self._retain(branch_name, RefType.BRANCH, max_snapshot_age_ms=age)
 
     def set_min_snapshots_to_keep(
         self, branch_name: str, min_snapshots_to_keep: int | None
     ) -> Self:
-        """Sets how many snapshots a branch keeps at least; None: as the table says."""
+        """Sets how many snapshots a branch keeps at least; None: by the table's property."""
         number = integer_argument("min_snapshots_to_keep", min_snapshots_to_keep)
         return self._retain(branch_name, RefType.BRANCH, min_snapshots_to_keep=number)
 
@@ -174,8 +174,8 @@ class ManageSnapshots:
     def cherry_pick(self, snapshot_id: int) -> Self:
         """Applies the changes of one snapshot to main, such as one that was staged.
 
-        A child of the current snapshot becomes current itself; of another one, an append or a
-        replacement of partitions is committed anew.
+        A child of the current snapshot becomes the current snapshot itself; the changes of another
+        one, if it is an append or replaces partitions, are committed as a new snapshot.
         """
         self._steps.append(partial(cherry_pick, snapshot_id=_snapshot_id(snapshot_id)))
         return self
@@ -183,7 +183,7 @@ class ManageSnapshots:
     cherrypick = cherry_pick
 
     def publish_changes(self, wap_id: str) -> Self:
-        """Applies to main what was staged under an id, the write option `wap.id`."""
+        """Applies to main the snapshot that was staged under an id (write option `wap.id`)."""
         self._steps.append(partial(publish_changes, wap_id=_name("wap_id", wap_id)))
         return self
 
@@ -236,7 +236,7 @@ class ManageSnapshots:
         return self
 
     def _snapshot(self, given: int | str | None) -> int:
-        """The id of a snapshot, given as one or by a branch or tag; the current one for None."""
+        """The id of a snapshot, given by id, branch or tag; the current one for None."""
         if isinstance(given, str):
             try:
                 return references.reference(self._draft, given, None).snapshot_id

@@ -72,11 +72,11 @@ def rewriter_of(
     options: RewriteOptions,
     spark: SparkSession | None,
 ) -> GroupRewriter | None:
-    """What rewrites each group of files; None to keep rows in their order.
+    """Returns the rewriter of each group of files; None to keep rows in their order.
 
     Args:
         strategy: `binpack`, `sort`, `zorder` or `hilbert`.
-        sort_order: of `sort`, the table's by default; or the columns of a curve.
+        sort_order: for `sort`, the table's order by default; or the columns of a curve.
 
     Raises:
         InvalidOptionError: the two do not fit each other or the table, or no Spark session is
@@ -113,9 +113,9 @@ def rewriter_of(
 
 
 def check_condition(table: LoadedTable, where: str, time_zone: str | None) -> None:
-    """Checks the condition on a table, which may have no files yet.
+    """Checks the condition on a table that may have no files yet.
 
-    In Java Iceberg's procedure, the sort order comes after the strategy, and so may be given as the
+    In Java Iceberg's procedure, the sort order follows the strategy, so users may pass it as the
     condition.
 
     Raises:
@@ -149,7 +149,7 @@ def _order(table: LoadedTable, given: Any) -> SortOrder:
     order = metadata.sort_order()
     if given is not None:
         order = sort_order_of(given, metadata.schema())
-        # With its id, if the table has this order.
+        # If the table has this order, use its id.
         known = (own for own in metadata.sort_orders if own.fields == order.fields)
         order = next(known, replace(order, order_id=0))
     if not order.is_sorted:

@@ -176,7 +176,7 @@ def change_by_key(table: LoadedTable, rows: Rows | DataFrame, options: WriteOpti
 def _with_columns(
     table: LoadedTable, columns: Schema, change: Callable[[LoadedTable], Changed]
 ) -> Changed:
-    """Runs a statement on a table that has all of some columns, in one commit with adding them."""
+    """Adds missing columns to a table and runs a statement on it, in one commit."""
 
     def run(staged: StagedOperations) -> Changed:
         return change(with_merged_schema(replace(table, operations=staged), columns))
@@ -194,14 +194,14 @@ def _state_after(table: LoadedTable, committed: Committed | None) -> TableState:
 
 
 def _in_process(rows: Any, table: str) -> ArrowRows | None:
-    """Rows to write in this process; None for a Spark DataFrame and what is not rows."""
-    # Its stream would turn the errors of reading into those of Arrow.
+    """Rows to write in this process; None for a Spark DataFrame, and if they are not rows."""
+    # A scan's Arrow stream would turn read errors into Arrow errors.
     is_scan = isinstance(rows, TableScan)
     return rows.to_arrow_batch_reader() if is_scan else arrow_rows(rows, f"table {table}")
 
 
 def _frame(rows: Any, done: str = "written") -> DataFrame:
-    """The rows, which are a Spark DataFrame."""
+    """Returns the rows if they are a Spark DataFrame, or else raises."""
     if hasattr(rows, "sparkSession"):
         return rows  # type: ignore[no-any-return]
     expected = "a Spark DataFrame"
@@ -225,7 +225,7 @@ def _plannable(
     spark: SparkSession | None,
     alias: str | None,
 ) -> Expr | None:
-    """The condition to plan with, without the table's alias; None if only Spark evaluates it."""
+    """The condition for planning, without the table's alias; None if only Spark evaluates it."""
     schema = table.metadata.schema()
     if not isinstance(condition, str):
         from icebergds.spark.row_level.column_conditions import column_filter

@@ -118,7 +118,7 @@ class TableScan:
 
             rows = filtered_frame(spark, self._state, options, self.filter)
         elif options.pushdown:
-            # Spark's filters narrow the plan, and only Spark's planning process knows them.
+            # Spark's filters restrict the plan, and only Spark's planning process gets them.
             rows = load_dataframe(spark, self._state, self._load_options(zone))
         else:
             rows = read_dataframe(spark, self._state, options)
@@ -128,12 +128,12 @@ class TableScan:
         """Counts the rows, as `to_df(spark).count()` does, and reads as few files as it can.
 
         A file is counted from metadata if it has no deletes and metadata shows that the filter
-        selects all its rows. Of other files, the deletes are read, and the columns that the filter
+        selects all its rows. For other files, the deletes are read, and the columns that the filter
         and equality deletes compare.
 
         Args:
-            spark: reads these files, and gives the filter its time zone; by default they are read
-                in this process, and timestamps in the filter need an offset.
+            spark: reads these files, and its time zone is that of the filter; by default they are
+                read in this process, and timestamps in the filter need an offset.
 
         Raises:
             CorruptFileError, MissingFileError: metadata or a file that is read is damaged or does
@@ -156,8 +156,8 @@ class TableScan:
         """Plans the scan and returns what it reads, what it skips and why.
 
         Args:
-            spark: the session that would read; by default the active one, if there is one. It
-                gives the filter its time zone, and its native scans are taken into account.
+            spark: the session that would read; by default the active one, if there is one. Its time
+                zone is that of the filter, and its native scans are taken into account.
 
         Raises:
             InvalidOptionError: this scan reads changes, which have no such summary.

@@ -81,7 +81,7 @@ def load_table(
 class Table(
     TableReads, TableWrites, TableEvolution, TableImports, TableMaintenance, TableStatistics
 ):
-    """A table at one moment: when it was last loaded, refreshed or changed through this object.
+    """The state of a table when it was last loaded, refreshed or changed through this object.
 
     Reads see that state. Writes start from the table's current state and update this object.
     """
@@ -94,12 +94,12 @@ class Table(
 
 
 class StagedTable(Table):
-    """A table on which changes are made one after the other; each sees those before it."""
+    """A table with uncommitted changes; each change sees those before it."""
 
     __slots__ = ("_staged",)
 
     def __init__(self, found: LoadedTable) -> None:
-        """Begins on a table as it was just loaded."""
+        """Starts from a table that was just loaded."""
         staged = StagedOperations(found.operations, found.state)
         super().__init__(found.address, found.state, staged)
         self._staged: StagedOperations | None = staged
@@ -141,7 +141,7 @@ class StagedTable(Table):
 
 
 class Transaction(StagedTable):
-    """A table on which changes are made one after the other, and committed together.
+    """A table whose changes are committed together.
 
         with table.transaction() as tx:
             tx.update_schema().add_column("country", "string").commit()
@@ -151,10 +151,10 @@ class Transaction(StagedTable):
     Each change sees those before it, and so do reads of this object; nobody else sees any until all
     are committed, at the end of the block or by `commit_transaction`. If the block raises, nothing
     is committed, and files that were written are deleted. If another commit comes first, the
-    changes are made again on the table as it is then; but if rows were changed that depend on a
-    branch which somebody else has moved, ValidationError says so.
+    changes are repeated on the table's new state; but if changed rows depend on a branch that
+    somebody else has moved, ValidationError is raised.
 
-    Maintenance is done outside of transactions.
+    Maintenance runs outside of transactions.
     """
 
     __slots__ = ("_outer",)

@@ -1,4 +1,4 @@
-"""The state of a table, which its reads and writes share (`TableBase`)."""
+"""Holds the state of a table, which its reads and writes share (`TableBase`)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from icebergds.spec.sort import SortOrder
 class TableBase:
     """A table's state when it was last loaded, refreshed or changed, and how to find it.
 
-    What is done with a table is in the classes that `Table` adds to this one.
+    The operations on a table are in the classes that `Table` adds to this one.
     """
 
     _address: TableAddress
@@ -88,7 +88,7 @@ class TableBase:
 
     @property
     def inspect(self) -> InspectTable:
-        """What the table's metadata holds, as tables: snapshots, files, partitions and others."""
+        """The table's metadata as tables: snapshots, files, partitions and others."""
         return InspectTable(self._state, isinstance(self._operations, StagedOperations))
 
     def current_snapshot(self) -> Snapshot | None:
@@ -109,7 +109,7 @@ class TableBase:
         return None if ref is None else self.metadata.snapshots_by_id.get(ref.snapshot_id)
 
     def history(self) -> list[SnapshotLogEntry]:
-        """Since when which snapshot was the current one of main, the oldest first."""
+        """The snapshots that were current on main, with their times, oldest first."""
         return list(self.metadata.snapshot_log)
 
     def schemas(self) -> Mapping[int, Schema]:

@@ -48,11 +48,11 @@ def read_definition(
     sort_order: Sorting,
     identifier_fields: Sequence[str] | str,
 ) -> tuple[Schema, PartitionSpec, SortOrder]:
-    """The definition of a new table; arguments are those of `Catalog.create_table`.
+    """Reads the definition of a new table; arguments are those of `Catalog.create_table`.
 
     Raises:
         InvalidOptionError: an argument is of another type, cannot be parsed, or names a column
-            that the schema does not have; or two columns differ by case alone.
+            that the schema does not have; or two names differ only by case.
         InvalidDataError: a column has a type that Iceberg lacks.
     """
     columns = schema_argument(schema)
@@ -129,7 +129,7 @@ def _parsed_type(name: str, text: str) -> IcebergType:
     try:
         fields = parse_schema(schema).fields
     except InvalidOptionError as error:
-        # Types that schemas as text do not take, by the names of the specification.
+        # Types that are not allowed in a text schema, by their names in the specification.
         try:
             return parse_scalar(text.strip().lower())
         except (InvalidMetadataError, UnsupportedFeatureError):
@@ -148,7 +148,7 @@ def _package_of(given: Any) -> str:
 
 
 def _check_distinct(fields: Sequence[NestedField], around: str) -> None:
-    """Refuses names that differ by case alone, at any level."""
+    """Refuses names that differ only by case, at any level."""
     seen: dict[str, str] = {}
     for each in fields:
         other = seen.setdefault(each.name.lower(), each.name)
@@ -193,7 +193,7 @@ def sort_order_of(given: Any, schema: Schema) -> SortOrder:
 
 
 def _is_layout(own_id: Any, fields: Any, kind: type[PartitionField] | type[SortField]) -> bool:
-    """Whether a layout is made as ours are; PyIceberg's take other arguments."""
+    """Whether this is our PartitionSpec or SortOrder, not PyIceberg's."""
     return (
         isinstance(own_id, int)
         and isinstance(fields, tuple | list)
@@ -241,14 +241,14 @@ def _identified(schema: Schema, identifier_fields: Sequence[str] | str) -> Schem
 
 
 def default_value(column: str, field_type: IcebergType, value: Any) -> Any:
-    """A default as a value of the column's type.
+    """Converts a default to a value of the column's type.
 
     Args:
         column: its name, for messages.
         value: not None; datetimes without a zone are in UTC.
 
     Raises:
-        InvalidOptionError: the type has fields of its own, or it has no such value.
+        InvalidOptionError: the type is nested, or has no such value.
     """
     if not is_scalar(field_type):
         raise InvalidOptionError(
@@ -266,7 +266,7 @@ def default_value(column: str, field_type: IcebergType, value: Any) -> Any:
     except ValueError as error:
         raise InvalidOptionError(f"{shown}: {error}") from None
     if field_type == FLOAT and not isinstance(value, int) and math.isfinite(float(value)):
-        # Few fractions are exact in single precision: the nearest one is meant.
+        # Few fractions are exact in single precision: take the nearest float.
         nearest = nearest_single(float(value))
         if nearest is not None:
             return nearest

@@ -28,7 +28,7 @@ class TableEvolution(TableBase):
 
         Args:
             allow_incompatible_changes: let columns become required, and be added as required
-                without a default, and let names differ by case alone; only for tables whose rows
+                without a default, and let names differ only by case; only for tables whose rows
                 have the values.
             case_sensitive: whether names of columns must have the exact case.
         """
@@ -70,7 +70,7 @@ class TableEvolution(TableBase):
     def remove_properties(self, *names: str) -> Self:
         """Removes properties of the table in one commit, and returns this table.
 
-        Names that it does not have are ignored. Errors are those of `set_properties`.
+        Names of missing properties are ignored. Errors are those of `set_properties`.
         """
         given = [text_argument("names", name) or "" for name in names]
         with nothing_committed(self.name):

@@ -1,4 +1,4 @@
-"""The verbs of `Table` that take in files of others, and that prepare copies of a table."""
+"""Entry points of `Table` that add files of other writers, and that prepare copies of a table."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Path: TypeAlias = str | os.PathLike[str]
 
 
 class TableImports(TableBase):
-    """Takes in files that others wrote, and prepares copies of a table."""
+    """Adds files of other writers, and prepares copies of a table."""
 
     __slots__ = ()
 
@@ -45,15 +45,15 @@ class TableImports(TableBase):
         partition_filter: Mapping[str, Any] | None = None,
         spark: SparkSession | None = None,
     ) -> AddedFiles:
-        """Adds existing Parquet, ORC and Avro files to the table, where they are, in one commit.
+        """Adds existing Parquet, ORC and Avro files to the table in place, in one commit.
 
-        The files are neither copied nor moved; from then on they are the table's, so that
+        The files are neither copied nor moved; from then on they belong to the table, so
         maintenance may delete them once no snapshot has them. Only their footers are read. Files
         without field ids are matched by the names of their columns: if the table has no
         `schema.name-mapping.default`, the same commit sets it.
 
         For columns that the table is partitioned by, values come from folders such as
-        `day=2026-01-01/country=de`, of which `__HIVE_DEFAULT_PARTITION__` is null. Other partition
+        `day=2026-01-01/country=de`; `__HIVE_DEFAULT_PARTITION__` means null. Other partition
         values come from the bounds of a file's columns, if all of its rows are in one partition.
         All files are checked before anything is committed.
 
@@ -67,8 +67,8 @@ class TableImports(TableBase):
             partition_filter: values by partition field, such as `{"day": "2026-01-01"}`: only files
                 in such partitions are added.
             spark: the session that reads the footers if there are more than 1,000 files; the active
-                one by default. Its time zone is that of instants in folder names, or UTC without
-                one.
+                one by default. Timestamps in folder names are in its time zone, or in UTC without a
+                session.
 
         Returns:
             How many files were added, in how many partitions.
@@ -116,16 +116,16 @@ class TableImports(TableBase):
     ) -> RewrittenTablePath:
         """Prepares a copy of the table at another place; the table itself stays as it is.
 
-        Metadata of a table has the whole paths of its files. This writes all of its files that have
-        paths in them, with another prefix, to the staging location: metadata files, manifest lists,
-        manifests, position delete files and deletion vectors. The list of files to copy has a line
+        A table's metadata has the full paths of its files. This writes all files that contain paths
+        to the staging location, with the new prefix: metadata files, manifest lists, manifests,
+        position delete files and deletion vectors. The list of files to copy has a line
         `source,target` for each of these and for each data file, equality delete file and
         statistics file. Once all are copied, the table can be loaded at its new place, or
         registered in a catalog by the metadata file `latest_version`.
 
         Args:
             source_prefix: what all paths of the table begin with, such as its location.
-            target_prefix: what takes its place; a relative path is made absolute.
+            target_prefix: what replaces it; a relative path is made absolute.
             start_version: the name of a metadata file whose state was copied before; only what is
                 newer is written and listed.
             end_version: the name of the metadata file to copy up to; the newest one by default.
@@ -169,7 +169,7 @@ def add_files_of(
     partition_filter: Mapping[str, Any] | None,
     spark: SparkSession,
 ) -> AddedFiles:
-    """Adds the files of another catalog's table, with the values that its partitions have.
+    """Adds the files of another catalog's table, with its partition values.
 
     Other arguments and errors are those of `add_files`.
     """

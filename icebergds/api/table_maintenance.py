@@ -1,4 +1,4 @@
-"""The verbs of `Table` that maintain it: smaller deletes, better files, a shorter history."""
+"""Entry points of `Table` for maintenance: smaller deletes, better files, a shorter history."""
 
 from __future__ import annotations
 
@@ -63,9 +63,9 @@ class TableMaintenance(TableBase):
     __slots__ = ()
 
     def health(self, branch: str | None = None) -> TableHealth:
-        """Tells what a read of a branch costs beyond the least possible, and what to do about it.
+        """Reports what a read of a branch costs beyond the minimum, and what to do about it.
 
-        Only metadata is read, of the state that this object has. It takes as long and as much
+        It reads only metadata, of the state that this object has. It takes as long and as much
         memory as planning a scan of all rows: for 1,000,000 data files, about as long as the first
         part of `scan().to_df()`, and all of their manifest entries in memory. Delete manifests are
         read twice; data manifests only if there are deletes that apply to no data file.
@@ -100,21 +100,21 @@ class TableMaintenance(TableBase):
 
         Equality deletes are converted, data files and delete files rewritten, dangling deletes
         removed, manifests rewritten, and snapshots expired; orphan files are removed only if the
-        policy says so. With `purge_deleted`, deleted rows go for good: see
-        docs/deleting-for-good.md. Health is measured again after each step, since a step may give
-        rise to others.
+        policy says so. With `purge_deleted`, deleted rows are deleted for good: see
+        docs/deleting-for-good.md. Health is measured again after each step, because a step may make
+        others necessary.
 
-        A step that fails does not keep others from being done, and all of them are safe to repeat.
-        Only if it is not known whether a commit succeeded, no other step is begun. An error is
-        raised at the end, so that a job that runs this notices it; its `report` says what was done.
+        If a step fails, the others still run, and all of them are safe to repeat. Only if it is not
+        known whether a commit succeeded, no further step starts. An error is raised at the end, so
+        that a job that runs this notices it; its `report` says what was done.
 
         Args:
             policy: which actions to take, what to keep, and the budget; all that health advises, as
                 the table's properties say and without a limit, by default.
             branch: the branch that is maintained; main by default. Snapshots of all branches
                 expire.
-            dry_run: change nothing, and return what would be done. What steps give rise to is not
-                known then.
+            dry_run: change nothing, and return what would be done; without steps that others would
+                make necessary.
             snapshot_properties: entries to add to the snapshot summaries.
             spark: the session that runs the tasks; the active one by default. Without one, this
                 process runs them.
@@ -165,8 +165,8 @@ class TableMaintenance(TableBase):
     ) -> RewrittenDataFiles:
         """Rewrites small files, large files and files with many deletes to files of a good size.
 
-        All rows stay as they are, and readers of changes see nothing. Others may write meanwhile:
-        what they delete is deleted in the new files too.
+        Rows do not change, and readers of changes skip the commit. Others may write meanwhile: what
+        they delete is deleted in the new files, too.
 
         Args:
             strategy: `binpack`, which keeps the order of rows; or `sort`, or `zorder` or `hilbert`,
@@ -249,13 +249,13 @@ class TableMaintenance(TableBase):
     ) -> ConvertedEqualityDeletes:
         """Converts equality deletes to position deletes, in one commit that removes them.
 
-        Data files to which equality deletes apply are read (their key columns alone), and the rows
+        Data files to which equality deletes apply are read (only their key columns), and the rows
         that the deletes match are deleted by position: with position delete files in format
         version 2, with deletion vectors in version 3. No row changes, and readers of changes skip
         the commit. If no equality delete file can be removed, nothing is committed.
 
         Equality deletes that concurrent commits add stay; those that still apply to a data file
-        that was not converted stay too.
+        that was not converted stay, too.
 
         Args:
             where: a Spark SQL condition, such as one on partition columns, or a filter that is
@@ -302,11 +302,12 @@ class TableMaintenance(TableBase):
     ) -> RemovedDanglingDeletes:
         """Removes delete files that apply to no data file, in one commit; no row changes.
 
-        These are deletes that are older than all data files of their partition, deletes of data
-        files that are gone, and equality deletes whose keys are outside the bounds of every data
-        file that they could apply to. That is known from metadata. Besides, position deletes are
-        read, up to 256 MB of them, that may apply to data files by their bounds alone, if these
-        were all added later, as by a compaction: deletes that name none of them are removed, too.
+        Metadata shows which deletes are older than all data files of their partition, which delete
+        from data files that no longer exist, and which equality deletes have keys outside the
+        bounds of every data file that they could apply to. In addition, up to 256 MB of position
+        deletes are read: those that may apply to data files by their bounds, if all these data
+        files were added later, as by a compaction. If they name none of them, they are removed,
+        too.
         If there are none, nothing is committed.
 
         Args:
@@ -334,13 +335,13 @@ class TableMaintenance(TableBase):
     ) -> RewrittenManifests:
         """Rewrites the manifests of one partition spec, in one commit; no row changes.
 
-        Files of neighbouring partitions come into the same manifest, so that planning skips more
+        Entries of neighbouring partitions are put in the same manifest, so that planning skips more
         manifests, and each has about `commit.manifest.target-size-bytes`. If there is one manifest
         below that size already, nothing is committed. Manifests that others add meanwhile stay as
         they are.
 
         Args:
-            spec_id: whose manifests to rewrite; the current partition spec by default.
+            spec_id: the partition spec whose manifests to rewrite; the current one by default.
             sort_by: names of partition fields to cluster by first; the others follow in the
                 order of the spec.
             branch: the branch to commit to; main by default.
@@ -374,18 +375,18 @@ class TableMaintenance(TableBase):
 
         Snapshots that are younger than `older_than`, or among the newest `retain_last` of a branch,
         are kept, and so are the heads of branches and tagged snapshots. Without these arguments the
-        table properties `history.expire.*` say how many. A branch's own retention comes before
+        table properties `history.expire.*` apply. A branch's own retention takes precedence over
         both. Branches and tags that are older than their maximum age are removed, except main.
 
         Args:
             older_than: expire snapshots before this time: an age as a timedelta, a datetime with a
                 time zone, a timestamp such as `2026-01-31T12:00:00Z`, or milliseconds since 1970.
             retain_last: how many snapshots of each branch to keep, however old.
-            snapshot_ids: snapshots to expire however young, besides those that are old enough.
+            snapshot_ids: snapshots to expire at any age, in addition to those that are old enough.
             clean_expired_metadata: also remove partition specs and schemas that no remaining
                 snapshot needs.
-            max_concurrent_deletes: delete files one by one, so many at once; by default in batches
-                if the storage has such requests.
+            max_concurrent_deletes: delete files one by one, this many at a time; by default in
+                batches if the storage supports them.
             dry_run: change nothing, and return what would be expired and deleted.
 
         Returns:
@@ -434,8 +435,8 @@ class TableMaintenance(TableBase):
     ) -> OrphanFiles:
         """Deletes old files in the table's directory that no snapshot and no metadata refers to.
 
-        Such files are left by writes that failed. Files of writes under way are protected by their
-        age alone. Reads of any snapshot, on any branch or tag, are not affected.
+        Such files are left by writes that failed. Only their age protects files of running writes.
+        Reads of any snapshot, on any branch or tag, are not affected.
 
         Args:
             older_than: only files last modified before are deleted; 3 days ago by default, at

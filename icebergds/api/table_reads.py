@@ -1,4 +1,4 @@
-"""Reads of `Table`: of a snapshot, of the changes between two, and of appended rows."""
+"""Entry points of `Table` that read a snapshot, the changes between two, or appended rows."""
 
 from __future__ import annotations
 
@@ -172,9 +172,9 @@ class TableReads(TableBase):
         """Finds the files that hold rows which match a condition, deleted or not, in all snapshots.
 
         Deletes hide rows, and old snapshots, branches and tags keep them. This reads what is in the
-        files: the data files and equality deletes of all snapshots, as far as their partitions and
-        bounds do not tell that they hold no such row, and it lists the files in the table's
-        directory that no snapshot refers to. Nothing is changed.
+        files: the data files and equality deletes of all snapshots, except those that have no such
+        row by their partitions and bounds. It also lists the files in the table's directory that no
+        snapshot refers to. Nothing is changed.
 
         Args:
             condition: a Spark SQL condition, as for `scan`; it may name columns that were dropped.
@@ -186,8 +186,8 @@ class TableReads(TableBase):
             none. A notebook shows it as a table.
 
         Raises:
-            InvalidFilterError: the condition is not text, cannot be parsed, or has a column that no
-                schema of the table has.
+            InvalidFilterError: the condition is not text, cannot be parsed, or names a column that
+                no schema of the table has.
             CorruptFileError, MissingFileError: metadata or a file is damaged or missing.
         """
         text = sql_argument("condition", condition)
@@ -198,6 +198,6 @@ class TableReads(TableBase):
 
 
 def _is_column(value: object) -> bool:
-    """Whether this is a column of classic Spark or of Connect."""
+    """Whether this is a column of classic Spark or Spark Connect."""
     kind = type(value)
     return kind.__name__ == "Column" and kind.__module__.startswith("pyspark.")

@@ -1,4 +1,4 @@
-"""The statistics files of `Table`, computed or set (`UpdateStatistics`)."""
+"""Computes and sets the statistics files of `Table` (`UpdateStatistics`)."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ class UpdateStatistics:
             update.remove_statistics(snapshot_id=2)
 
     The changes are committed at the end of the block, or by `commit`; if another commit comes
-    first, they are made again on the table as it is then. Files that are set must have been
+    first, they are repeated on the table's new state. Files that are set must have been
     written; those that are removed or replaced stay until `remove_orphan_files`.
     """
 

@@ -1,4 +1,4 @@
-"""Writes of `Table`: rows that are appended, replaced, changed and deleted."""
+"""Entry points of `Table` that append, replace, change and delete rows."""
 
 from __future__ import annotations
 

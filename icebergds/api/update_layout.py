@@ -44,10 +44,10 @@ class UpdateSpec:
             update.add_field("id", "bucket[16]", "shard")
             update.remove_field("country")
 
-    Files that are there keep their partitions, and reads prune by both. Each method raises
+    Existing files keep their partitions, and reads prune by both. Each method raises
     InvalidOptionError at once if it does not fit. The changes are committed at the end of the
-    block, or by `commit`; if another commit comes first, they are made again on the table as it is
-    then.
+    block, or by `commit`; if another commit comes first, they are repeated on the table's new
+    state.
     """
 
     _table: TableBase
@@ -59,7 +59,7 @@ class UpdateSpec:
 
     @classmethod
     def of(cls, table: TableBase) -> UpdateSpec:
-        """An update of the table as this object knows it."""
+        """Starts an update of the state that this object has."""
         return cls(table, spec_draft(table.metadata))
 
     @property
@@ -77,8 +77,8 @@ class UpdateSpec:
 
         Args:
             source_column_name: a column, or a term such as `days(ts)` or `bucket(16, id) as shard`.
-            transform: of the column, such as `DayTransform()` or `"bucket[16]"`; the values
-                themselves by default.
+            transform: of the column, such as `DayTransform()` or `"bucket[16]"`; identity by
+                default.
             partition_field_name: `ts_day`, `id_bucket_16` and so on by default; a field that the
                 table had before gets its earlier name.
         """
@@ -140,7 +140,7 @@ class UpdateSpec:
 
 @dataclass(slots=True)
 class UpdateSortOrder:
-    """A new sort order for the files of a table, in place of the one that it has.
+    """A new sort order for the files of a table, which replaces the current one.
 
         with table.update_sort_order() as update:
             update.desc("ts").asc("bucket(16, id)")
@@ -165,7 +165,7 @@ class UpdateSortOrder:
 
         Args:
             source_column_name: a column, or a term such as `bucket(16, id)`.
-            transform: of the column; the values themselves by default.
+            transform: of the column; identity by default.
             null_order: `nulls-first` or `nulls-last`.
         """
         return self._sort(SortDirection.ASC, source_column_name, transform, null_order)
@@ -275,7 +275,7 @@ def _text(name: str, given: Any) -> str:
 
 
 def _transform(given: Any) -> Transform | None:
-    """A transform, given as ours, as the specification's text or as PyIceberg's; None if none."""
+    """A transform, given as ours, as the specification's text or as PyIceberg's; None for None."""
     if given is None:
         return None
     if isinstance(given, Transform):

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from icebergds.api.table_base import TableBase
 
 ColumnPath: TypeAlias = str | Sequence[str]
-"""A column's name, with dots for what is inside (`address.city`), or the names one by one."""
+"""A column's name, with dots before nested fields (`address.city`), or its parts."""
 
 ColumnType: TypeAlias = Union[IcebergType, str, pa.DataType, "DataType"]
 """A type: ours, as text (`bigint`, `struct<a: int>`), Arrow's or Spark's."""
@@ -41,9 +41,9 @@ class UpdateSchema:
             update.add_column("address.zip", "string", doc="postal code")
             update.rename_column("amt", "amount")
 
-    Each method takes effect on what the next ones see, and raises InvalidOptionError at once if it
-    does not fit. The changes are committed at the end of the block, or by `commit`; if the block
-    raises, none are. If another commit comes first, they are made again on the table as it is then.
+    Each method sees the changes before it, and raises InvalidOptionError at once if it does not
+    fit. The changes are committed at the end of the block, or by `commit`; if the block raises,
+    none are. If another commit comes first, they are repeated on the table's new state.
 
     Columns are named by dotted paths, or by tuples of names if a name has a dot: `("a.b",)`. Inside
     lists and maps the path goes on by `element`, `key` and `value`: `points.element.x`, for which
@@ -61,7 +61,7 @@ class UpdateSchema:
     def of(
         cls, table: TableBase, allow_incompatible_changes: bool, case_sensitive: bool
     ) -> UpdateSchema:
-        """An update of the table as this object knows it."""
+        """Starts an update of the state that this object has."""
         draft = schema_draft(
             table.metadata,
             allow_incompatible=flag_argument(
@@ -90,8 +90,8 @@ class UpdateSchema:
             path: `name`, or `struct.name` for a field inside a column; a list or map of structs
                 may stand for the struct.
             required: only with a default, or if incompatible changes are allowed.
-            default_value: what rows that are stored have, and what writers store where rows lack
-                the column (format version 3; for types without fields).
+            default_value: the value of existing rows, and what writers store if rows lack the
+                column (format version 3; for types that are not nested).
         """
         names = _path(path)
         with self._naming():
@@ -110,8 +110,8 @@ class UpdateSchema:
     def delete_column(self, path: ColumnPath) -> Self:
         """Deletes a column. Its values stay in files, but no later column has them.
 
-        An identifier field can be deleted if the same update sets other ones, the last column if it
-        adds another.
+        An identifier field can be deleted if the same update sets others, and the last column if
+        the update adds one.
         """
         return self._edit(partial(schema_edits.delete_column, path=_path(path)))
 
@@ -119,7 +119,7 @@ class UpdateSchema:
         """Renames a column; a field inside a column stays there.
 
         Args:
-            new_name: the last name of the path alone; `("a.b",)` if there is a dot in it.
+            new_name: only the last name of the path; `("a.b",)` if it contains a dot.
         """
         names = _path(new_name)
         if len(names) > 1:
@@ -144,7 +144,7 @@ class UpdateSchema:
             field_type: a wider type: int to long, float to double, decimals to more digits; date to
                 timestamp or timestamp_ns since format version 3.
             required: False lets the column hold nulls; True needs `allow_incompatible_changes`,
-                but for a column that this update has added with a default.
+                except for a column that this update has added with a default.
             doc: the empty text removes the comment.
         """
         names = _path(path)
@@ -167,9 +167,9 @@ class UpdateSchema:
         return self.update_column(path, required=False)
 
     def set_default(self, path: ColumnPath, value: Any) -> Self:
-        """Sets what writers store where rows lack the column (format version 3).
+        """Sets what writers store if rows lack the column (format version 3).
 
-        Rows that are stored keep what they have: `initial-default` never changes.
+        Existing rows keep their values: `initial-default` never changes.
 
         Args:
             value: of the column's type; None removes the default.
@@ -199,11 +199,11 @@ class UpdateSchema:
         )
 
     def union_by_name(self, new_schema: Columns) -> Self:
-        """Adds the columns that another schema has beyond the table's, and widens types to its.
+        """Adds the columns of another schema that the table lacks, and widens types to its types.
 
         Columns are matched by name at every level; new ones are optional, at the end of their
-        struct. Columns that are there keep whether they are required and their comments; defaults
-        are not taken, set them with `set_default`.
+        struct. Existing columns stay required or optional, and keep their comments; defaults are
+        not taken over, set them with `set_default`.
 
         Raises:
             InvalidDataError: two types do not fit each other.
@@ -213,7 +213,7 @@ class UpdateSchema:
     def set_identifier_fields(self, *fields: ColumnPath) -> Self:
         """Sets the columns that identify a row, the keys of `upsert`; none removes them.
 
-        They must be required, of a type without fields, and no floating-point numbers.
+        They must be required, not nested, and not floating-point numbers.
         """
         paths = [_path(one) for one in fields]
         return self._edit(partial(schema_edits.set_identifier_fields, paths=paths))
@@ -253,14 +253,14 @@ class UpdateSchema:
 
     @contextmanager
     def _naming(self) -> Iterator[None]:
-        """Lets errors of a change name the table."""
+        """Adds the table's name to errors of a change."""
         try:
             yield
         except (InvalidOptionError, InvalidDataError) as error:
             raise type(error)(f"table {self._table.name}: {error}") from None
 
     def _default(self, path: Path, column: NestedField, value: Any) -> Any:
-        """A default as a value of the column's type."""
+        """Converts a default to a value of the column's type."""
         if value is None:
             return None
         schema_edits.check_default(self._draft, path, column, value)

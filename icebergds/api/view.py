@@ -1,4 +1,4 @@
-"""Reads and changes views (`View`), which catalogs keep beside tables."""
+"""Reads and changes the views of a catalog (`View`)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SPARK = "spark"
 
 
 class View:
-    """A view at one moment: when it was last loaded, refreshed or changed through this object."""
+    """The state of a view when it was last loaded, refreshed or changed through this object."""
 
     def __init__(self, identifier: Identifier, state: ViewState, catalog: ViewCatalog) -> None:
         self._identifier = identifier
@@ -80,7 +80,7 @@ class View:
         return self.metadata.current_version()
 
     def versions(self) -> Sequence[ViewVersion]:
-        """The definitions that the view has had, as far as they are kept."""
+        """The view's earlier and current definitions, as far as they are kept."""
         return self.metadata.versions
 
     def history(self) -> Sequence[ViewHistoryEntry]:
@@ -91,7 +91,7 @@ class View:
         """The query of the view in a dialect.
 
         Raises:
-            InvalidOptionError: the view has none in this dialect.
+            InvalidOptionError: the view has no query in this dialect.
         """
         sql = self.current_version().sql_for(dialect)
         if sql is None:
@@ -122,9 +122,10 @@ class View:
         Args:
             sql: the query for Spark, or the same query by dialect.
             schema: its columns; None for those of the current definition.
-            default_catalog: of names in the query without a catalog; by default the view's own.
-            default_namespace: of names in the query that are a single identifier; None for that of
-                the current definition.
+            default_catalog: the catalog of names in the query without one; the view's own by
+                default.
+            default_namespace: the namespace of names in the query that are a single identifier;
+                None for that of the current definition.
             properties: set in the same commit; others stay.
             location: the directory of its new metadata files; by default it stays.
 
@@ -163,7 +164,7 @@ class View:
         """Makes an earlier definition the current one.
 
         Raises:
-            InvalidMetadataError: the view does not have it.
+            InvalidMetadataError: the view does not have this version.
         """
         return self._commit(lambda _: [SetCurrentViewVersion(version_id)])
 
@@ -195,7 +196,7 @@ class View:
         raise AssertionError("the last attempt returns or raises")
 
     def _current(self) -> ViewState:
-        """The view as it is now. Raises ValidationError if the name belongs to another view."""
+        """The view's current state. Raises ValidationError if the name belongs to another view."""
         state = self._catalog.load_view(self._identifier)
         if state.metadata.view_uuid != self.uuid:
             raise ValidationError(
@@ -210,7 +211,7 @@ def _directory(location: str) -> str:
 
 
 SUMMARY = {"engine-name": "icebergds"}
-"""What a new definition says of its engine."""
+"""The summary of a new definition, which names the engine."""
 
 
 def queries_argument(sql: str | Mapping[str, str]) -> dict[str, str]:

@@ -23,7 +23,7 @@ FIRST_GREGORIAN: Mapping[IcebergType, int] = {
     TIMESTAMP: FIRST_GREGORIAN_DAY * MICROS_PER_DAY,
     TIMESTAMPTZ: FIRST_GREGORIAN_DAY * MICROS_PER_DAY,
 }
-"""The first values that are the same in the hybrid calendar of imported ORC files."""
+"""The first values that also hold in the hybrid calendar of imported ORC files."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ def decode_bounds(
 
     Invalid bounds count as unknown: bytes that are not a value of the type, NaN (old writers
     stored it if it was the first value), and a lower bound above the upper one. So do bounds of
-    ORC files before 1582: those of imported files may be of the Julian calendar.
+    ORC files before 1582: imported files may use the Julian calendar.
     """
     least, greatest = _decode(field_type, lower), _decode(field_type, upper)
     if file_format is FileFormat.ORC and field_type in FIRST_GREGORIAN:

@@ -1,4 +1,4 @@
-"""Detects comparisons that are exact here but that Spark makes on other values."""
+"""Detects comparisons that are exact here, but that Spark makes after converting values."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ _OWN_TYPES: dict[TypeId, tuple[type, ...]] = {
 # Integers up to these are exact as floats and doubles.
 _WHOLE_SINGLES = 2**24
 _WHOLE_DOUBLES = 2**53
-# Decimals with up to so many digits stay distinct as doubles.
+# Decimals with up to this many digits stay distinct as doubles.
 _DECIMAL_DIGITS = 15
 _LONG_DIGITS = 20
 _MOST_DIGITS = 38
@@ -60,7 +60,7 @@ _WHOLE = re.compile(r"[+-]?\d{1,19}", re.ASCII)
 _NUMBER = re.compile(r"[+-]?\d+(?:\.\d+)?", re.ASCII)
 # Text that Spark reads as one date.
 _DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
-# Spark cuts further digits off.
+# Spark truncates further digits.
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\d(?:[ T][\d:]+(?:\.\d{1,6})?(?:[^\d.:].*)?)?", re.ASCII)
 
 
@@ -70,8 +70,8 @@ def compares_exactly(expr: Expr, schema: Schema, *, case_sensitive: bool = True)
     It rounds an integer or decimal to floating point if the other side is a floating-point number:
     to Spark, the long 9007199254740993 equals `9007199254740992D`. Timestamps without a zone that
     the session's time zone skips, and dates whose midnight it skips, become later ones if they are
-    compared with a `TIMESTAMP`. A uuid is its text in lower case. Of other text, only that which
-    has one form for a value is known to mean the same to Spark.
+    compared with a `TIMESTAMP`. A uuid is compared as lower-case text. Other text is known to mean
+    the same to Spark only if its value has no other form.
 
     Args:
         expr: a filter that binds to the schema.
@@ -90,9 +90,9 @@ def compares_exactly(expr: Expr, schema: Schema, *, case_sensitive: bool = True)
 
 
 def compares_own_types(expr: Expr, schema: Schema, *, or_dates_as_text: bool = False) -> bool:
-    """Whether all literals of a filter have the types of their columns, as far as Spark minds.
+    """Whether all literals of a filter have their columns' types, as far as it matters to Spark.
 
-    If not, the session's settings say how Spark converts them.
+    If not, the session's settings determine how Spark converts them.
 
     Args:
         expr: a filter that binds to the schema, whatever the case of names.
@@ -100,7 +100,7 @@ def compares_own_types(expr: Expr, schema: Schema, *, or_dates_as_text: bool = F
     """
 
     def is_own(kind: IcebergType, predicate: Predicate) -> bool:
-        # A bool is an int and a datetime a date to Python alone.
+        # Only in Python is a bool an int, and a datetime a date.
         own = _OWN_TYPES.get(kind.type_id, ()) if is_scalar(kind) else ()
         return all(
             value is None
@@ -162,12 +162,12 @@ def _is_plain(field_type: IcebergType, text: str) -> bool:
     """Whether Spark reads a text as the same value of a column's type, to the last digit."""
     match field_type:
         case DecimalType():
-            # Both are doubles to Spark.
+            # Spark compares both as doubles.
             digits = text.strip("+-").replace(".", "").lstrip("0")
             is_short = field_type.precision <= _DECIMAL_DIGITS and len(digits) <= _DECIMAL_DIGITS
             return is_short and _NUMBER.fullmatch(text) is not None
         case _ if field_type == UUID:
-            # A text to Spark, which it compares as such.
+            # Spark compares it as text.
             return text == str(uuid.UUID(text))
         case _ if field_type in _INTEGER_BITS:
             limit = 2 ** (_INTEGER_BITS[field_type] - 1)

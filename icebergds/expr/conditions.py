@@ -1,8 +1,8 @@
-"""Reads conditions, by one set of rules for all trees in which they are given.
+"""Reads conditions from any kind of tree, with one set of rules.
 
-A tree says what each of its nodes is: a column, a constant, or an operator on other nodes. Its
-names are resolved by it; what it does not understand, and comparisons of values that the rules do
-not know, are left to the engine.
+A tree says what each of its nodes is: a column, a constant, or an operator on other nodes. It also
+resolves names. What it does not understand, and comparisons of values that the rules do not know,
+are left to the engine.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from icebergds.expr.nodes import (
 )
 
 UNREADABLE = (InvalidFilterError, ValueError, ArithmeticError, IndexError, RecursionError)
-"""What reading a condition may raise, of which nothing is known then."""
+"""Errors of reading a condition; nothing is known about the condition then."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class Column:
 
     Attributes:
         name: as `Predicate` has it.
-        term: what of it is compared; None for its own values.
+        term: the transform of it that is compared; None for its own values.
         is_comparable: whether constants of the condition may be values of the column.
     """
 
@@ -55,7 +55,7 @@ class Constant:
 
 @dataclass(frozen=True, slots=True)
 class Later:
-    """A time that is known when the condition is evaluated, and not before a day."""
+    """A time that is known only at evaluation, but is not before a day."""
 
     day: date
 
@@ -66,7 +66,7 @@ class Operator:
 
     Attributes:
         kind: an `Operation`, or one of `and`, `or`, `not`, `between`, `null_safe` (equality) and
-            `like`, whose third part is the character that escapes.
+            `like`, whose third part is the escape character.
     """
 
     kind: str
@@ -84,7 +84,7 @@ Piece: TypeAlias = Column | Constant | Later | Operator | Known
 
 
 class Tree(Protocol):
-    """A tree that conditions are given in."""
+    """A tree from which conditions are read."""
 
     def piece(self, node: Any) -> Piece | None:
         """What a node is; None if it is not understood."""
@@ -102,7 +102,7 @@ class Conditions:
     """Reads the conditions of a tree.
 
     Attributes:
-        time_zone: of values without one (`Predicate`).
+        time_zone: the zone of values without one (`Predicate`).
     """
 
     tree: Tree
@@ -138,7 +138,7 @@ class Conditions:
             case Operator(Operation.STARTS_WITH, (column, prefix)):
                 value = self._value(prefix)
                 return self._predicate(Operation.STARTS_WITH, self._column(column), value)
-            # Settings say whether no values at all are null to a null, which counts for `NOT`.
+            # A setting decides whether null IN no values is null, which matters under `NOT`.
             case Operator(Operation.IN, (column, *values)) if values:
                 found = [self._value(value) for value in values]
                 return self._predicate(Operation.IN, self._subject(column), *found)
@@ -152,11 +152,11 @@ class Conditions:
         settle: Callable[[Expr], Expr] = _unchanged,
         unknown: Callable[[Any], None] = lambda _: None,
     ) -> Expr:
-        """What is true for every row for which a condition is.
+        """A filter that is true for every row for which a condition is.
 
         Args:
-            settle: what is made of each part that is understood; InvalidFilterError if nothing.
-            unknown: called for each part of which nothing is known.
+            settle: converts each part that is understood; raises InvalidFilterError if it cannot.
+            unknown: called for each part about which nothing is known.
         """
         try:
             # Trees may be slow to say what a node is.
@@ -213,14 +213,14 @@ class Conditions:
         return and_(self._predicate(Operation.NOT_NULL, column), equal)
 
     def _like(self, node: Any, column: Any, pattern: Any, escape: str) -> Expr:
-        """LIKE, if the pattern has no other wildcards than a trailing %."""
+        """LIKE, if the pattern has no wildcard except a trailing %."""
         text = self._value(pattern)
         found = _prefix(text, escape) if isinstance(text, str) else None
         if found is None:
             raise self._unusable(node)
         prefix, is_open_ended = found
         named = self._column(column)
-        # EQ alone would do without a wildcard, but STARTS_WITH refuses columns that are not text.
+        # Without a wildcard EQ would be enough, but STARTS_WITH refuses columns that are not text.
         starts = self._predicate(Operation.STARTS_WITH, named, prefix)
         if is_open_ended:
             return starts
@@ -259,7 +259,7 @@ class Conditions:
 
 
 def _later(op: Operation, left: Any, right: Any) -> Operator | None:
-    """What a comparison with a time that is known later says; None for other comparisons."""
+    """What follows from a comparison with a later-known time; None for other comparisons."""
     match left, right:
         case (Column() as column, Later(day)):
             pass

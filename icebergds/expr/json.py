@@ -27,7 +27,7 @@ from icebergds.spec.json.values import to_json
 from icebergds.spec.schema import Schema
 from icebergds.spec.types import DecimalType, IcebergType, TypeId
 
-# Of other types, other implementations compare or read values in other ways: NaN is not the
+# Other implementations compare or read values of other types differently: NaN is not the
 # greatest number for them, and bytes as text are not bytes.
 _TYPES = frozenset(
     {
@@ -45,7 +45,8 @@ _TYPES = frozenset(
 def filter_to_json(row_filter: Expr, schema: Schema) -> Any:
     """The JSON of a filter that selects at least the rows of a bound one.
 
-    Predicates that JSON does not express, or that others evaluate in another way, are left out.
+    Predicates that JSON cannot express, or that other implementations evaluate differently, are
+    left out.
 
     Args:
         schema: has the names of the columns.
@@ -54,7 +55,7 @@ def filter_to_json(row_filter: Expr, schema: Schema) -> Any:
 
 
 def anonymous_filter_to_json(row_filter: Expr, schema: Schema) -> Any:
-    """The JSON of a bound filter for reports: its values are told by kind and size only.
+    """The JSON of a bound filter for reports: values are replaced by their kind and size.
 
     Args:
         schema: has the names of the columns.
@@ -80,12 +81,12 @@ def _expressible(expr: Expr, schema: Schema) -> Expr:
 
 def _is_expressible(predicate: BoundPredicate, schema: Schema) -> bool:
     field = schema.find_field(predicate.field_id)
-    # A name with a dot might be that of a nested column.
+    # A name with a dot might mean a nested column.
     if field is None or schema.parents_by_id.get(predicate.field_id) is not None:
         return False
     if "." in field.name or not _is_known(predicate.field_type):
         return False
-    # Text is compared by UTF-16 elsewhere, which is another order beyond ASCII.
+    # Other implementations compare text by UTF-16, which orders it differently beyond ASCII.
     return all(not isinstance(value, str) or value.isascii() for value in predicate.values)
 
 

@@ -116,8 +116,8 @@ def parse_timestamp(text: str) -> datetime:
 def is_near_skipped(moment: datetime, time_zone: str) -> bool:
     """Whether a time zone skips a local time, or others within the day before it.
 
-    Clocks are then set forward, and the skipped times are those of instants after them. Also true
-    of a moment with a zone of its own, and next to the years 1 and 9999, where this is unknown.
+    Clocks are then set forward, and the skipped times mean later instants. Also true for a moment
+    with its own zone, and near the limits of the years 1 and 9999, because the answer is unknown.
 
     Raises ValueError for an unknown time zone.
     """
@@ -136,8 +136,7 @@ def is_near_skipped(moment: datetime, time_zone: str) -> bool:
 def begins_once(day: date, time_zone: str) -> bool:
     """Whether all times since a day's midnight are after all times of the day before.
 
-    They are not if clocks are set across midnight: back from it to the day before, or forward
-    over it.
+    They are not if clocks are set across midnight: back to the day before, or forward over it.
 
     Raises ValueError for an unknown time zone.
     """
@@ -314,7 +313,7 @@ def _nearest(number: int | float, single: bool) -> float:
 def _next_above(value: float, single: bool) -> float:
     if not single:
         return math.nextafter(value, math.inf)
-    # Singles of the same sign are ordered like their bits.
+    # Floats of the same sign are ordered like their bits.
     bits = struct.unpack("<i", struct.pack("<f", value))[0]
     if value == 0:
         bits = 1

@@ -23,7 +23,7 @@ def quote_name(parts: Iterable[str]) -> str:
 
 
 def in_backticks(parts: Iterable[str]) -> str:
-    """Joins parts to a name, all of them quoted: in texts where more than dots separates names."""
+    """Joins parts to a name and quotes all of them, for texts in which dots are not enough."""
     return ".".join("`" + part.replace("`", "``") + "`" for part in parts)
 
 

@@ -13,7 +13,7 @@ A row is selected if the whole filter is true for it, in the three-valued logic 
 * strings compare by their UTF-8 bytes, byte strings and uuids by unsigned bytes, false before true;
 * `in` of no values is false and `not_in` of no values is true, also for null.
 
-`InBuckets` is of bound filters that choose files alone: rows are not tested for it.
+`InBuckets` is only in bound filters that choose files: rows are not tested for it.
 
 Negation is exact on unbound filters: `not_` moves it into the operations. It is not defined on
 bound filters: binding has already turned unknown into false.
@@ -73,7 +73,7 @@ MIRRORED: dict[Operation, Operation] = {
     Operation.GT: Operation.LT,
     Operation.GT_EQ: Operation.LT_EQ,
 }
-"""What a comparison becomes when its sides change places."""
+"""What a comparison becomes when its sides are swapped."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +152,7 @@ class Predicate:
     plain Python values: bool, int, float, Decimal, str, bytes, UUID, date, time, datetime, or
     None; one for a comparison or a prefix, any number for `in` and `not_in`, none otherwise.
     `time_zone` is the zone of values without one, for columns whose values are instants. With a
-    `term`, values are compared with what it gives; then `op` is a comparison, `in` or `not_in`.
+    `term`, values are compared with its result; then `op` is a comparison, `in` or `not_in`.
     """
 
     op: Operation
@@ -269,7 +269,7 @@ def map_leaves(
     """Replaces every predicate of a bound filter and simplifies the result.
 
     Args:
-        in_buckets: what replaces `InBuckets`; without it, there must be none.
+        in_buckets: replaces `InBuckets`; if not given, the filter must not contain any.
     """
     match expr:
         case And():
@@ -287,12 +287,12 @@ def map_leaves(
 
 
 def relaxed(expr: Expr) -> Expr:
-    """A bound filter without `InBuckets`, which selects the same rows and others."""
+    """A bound filter without `InBuckets`, which selects at least the same rows."""
     return map_leaves(expr, lambda predicate: predicate, lambda _: TRUE)
 
 
 def evaluate(expr: Expr, leaf: Callable[[BoundPredicate], bool]) -> bool:
-    """Evaluates a bound filter, given what each predicate evaluates to."""
+    """Evaluates a bound filter, given the value of each predicate."""
     match expr:
         case AlwaysTrue():
             return True

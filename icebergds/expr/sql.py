@@ -1,4 +1,4 @@
-"""Reads filters that are written as conditions of Spark SQL.
+"""Reads filters that are written as Spark SQL conditions.
 
 Text literals and names are read here, by Spark's rules; sqlglot, imported with the first filter,
 parses the rest.
@@ -33,22 +33,22 @@ _Node = Any
 
 
 NameOf: TypeAlias = Callable[[tuple[str, ...]], tuple[str, ...]]
-"""Gives the path of a column, for the parts of its name; InvalidFilterError if it is not one."""
+"""Maps the parts of a name to the path of a column; InvalidFilterError if it is not a column."""
 
 
 def as_written(parts: tuple[str, ...]) -> tuple[str, ...]:
-    """The path of a column by its own name."""
+    """The path of a column that is named by its path."""
     return parts
 
 
 class Transforms(Enum):
-    """By which names a condition may call Iceberg's transforms."""
+    """The names by which a condition may call Iceberg's transforms."""
 
     NONE = 0
     QUALIFIED = 1
     """`system.days(ts)` or `lake.system.days(ts)`."""
     OF_ROWS = 2
-    """`days(ts)`, too, but not buckets: rows are not tested for these."""
+    """Also `days(ts)`, but not buckets: rows are not tested for these."""
 
 
 def parse_filter(
@@ -57,7 +57,7 @@ def parse_filter(
     """Parses a condition of Spark SQL into an unbound filter.
 
     Supported are comparisons of a column with a literal (=, ==, !=, <>, <, <=, >, >=, <=>), IN,
-    BETWEEN, IS NULL, IS TRUE, IS DISTINCT FROM, LIKE with no wildcard but a trailing %, isnull,
+    BETWEEN, IS NULL, IS TRUE, IS DISTINCT FROM, LIKE with only a trailing % as wildcard, isnull,
     isnotnull, isnan, startswith, columns of type boolean, TRUE, FALSE, 1 = 1, AND, OR, NOT and
     parentheses. `date(ts)`, `year(ts)` and Iceberg's transforms may stand for a column, sums of
     dates and intervals for a literal. Nested fields are `a.b.c`; names with dots or other special
@@ -137,9 +137,9 @@ def column_parts(node: _Node) -> tuple[str, ...] | None:
 def term_of(
     node: _Node, transforms: Transforms = Transforms.QUALIFIED
 ) -> tuple[tuple[str, ...], Term | None] | None:
-    """The name of a column, and what of it a node is: None for its own value.
+    """The column name in a node, and the term that the node applies: None for the column itself.
 
-    It is None altogether for other nodes.
+    Returns None for other nodes.
     """
     match node.key:
         case "column" | "dot" if (parts := column_parts(node)) is not None:
@@ -157,7 +157,7 @@ def term_of(
             return _transformed(node.expression, transforms)
         case "anonymous" if transforms is Transforms.OF_ROWS:
             return _transformed(node, transforms)
-        # What sqlglot takes for Oracle's function.
+        # sqlglot takes this for Oracle's function.
         case "trunc" if transforms is Transforms.OF_ROWS and has_only(node, "this", "decimals"):
             return _with_width("truncate", node.this, node.args.get("decimals"))
         case _:
@@ -165,7 +165,7 @@ def term_of(
 
 
 def as_node(parts: Sequence[str], term: Term | None) -> _Node:
-    """What `term_of` reads as a term, as a part of sqlglot's tree."""
+    """A node of sqlglot's tree that `term_of` reads as this term."""
     from sqlglot.expressions import (
         Anonymous,
         Cast,
@@ -255,14 +255,14 @@ _NULL_TESTS = {"isnull": Operation.IS_NULL, "isnotnull": Operation.NOT_NULL}
 
 @dataclass(frozen=True, slots=True)
 class SqlTree:
-    """A tree that sqlglot has parsed, of a text with placeholders for literals.
+    """A tree that sqlglot has parsed, from a text with placeholders for literals.
 
     Nodes are identified by the key of their class. A node with arguments other than those known
     here is refused: new versions of sqlglot add arguments that change the meaning.
 
     Attributes:
-        literals: what the placeholders stand for (`extract_literals`).
-        now: the time, for conditions that are read with `at_least`.
+        literals: the values of the placeholders (`extract_literals`).
+        now: the current time, for conditions that are read with `at_least`.
         text: for messages.
     """
 
@@ -316,7 +316,7 @@ class SqlTree:
         )
 
     def restored(self, sql: str) -> str:
-        """A piece of SQL with its placeholders replaced by the literals again."""
+        """A piece of SQL with its placeholders replaced by the original literals."""
 
         def literal(match: re.Match[str]) -> str:
             value = self.literals[int(match[1])]

@@ -1,7 +1,7 @@
-"""Reads the constants of Spark SQL by Spark's rules: literals, casts of them, and sums of dates.
+"""Reads Spark SQL constants by Spark's rules: literals, casts of them, and date arithmetic.
 
 Dates are computed, such as `DATE '1994-01-01' + INTERVAL 1 YEAR`. The current time is later when
-Spark evaluates a condition: only what it is not before is known.
+Spark evaluates a condition, so only a lower limit of it is known.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _Node = Any
 
 _UNITS = {"DAY": (0, 1), "WEEK": (0, 7), "MONTH": (1, 0), "QUARTER": (3, 0), "YEAR": (12, 0)}
 _HOURS = ("HOUR", "MINUTE", "SECOND")
-# Today is another day in other time zones, and begins before now.
+# The current date differs between time zones, and begins before now.
 _MARGIN = timedelta(days=2)
 
 
@@ -64,7 +64,7 @@ def extract_literals(text: str) -> tuple[str, list[str | bytes]]:
 def cast(value: Any, target: str, parameters: list[int]) -> Any:
     """The value of CAST(value AS target), for lossless casts and casts to FLOAT and DOUBLE.
 
-    Of text, only what Spark casts to the same value whether it follows ANSI or not.
+    Text is accepted only if Spark casts it to the same value with and without ANSI mode.
 
     `target` is sqlglot's name of the type. Raises ValueError, OverflowError or
     decimal.InvalidOperation for other casts.
@@ -115,9 +115,9 @@ class SqlConstants:
     """Evaluates constants.
 
     Attributes:
-        literals: what placeholders for text stand for (`extract_literals`).
+        literals: the values of placeholders for text (`extract_literals`).
         error: makes the error for a node whose value is not supported, with the reason.
-        now: the time; None if it is not to be used.
+        now: the current time; None if it must not be used.
     """
 
     literals: Sequence[str | bytes]
@@ -197,7 +197,7 @@ class SqlConstants:
             raise self.error(node, f"is not supported: {error}") from error
 
     def _date(self, node: _Node) -> date | None:
-        """The date that a sum is; None if it is none."""
+        """The date that a sum evaluates to; None if it is not a date."""
         start = self.constant(node.this)
         if not isinstance(start, Constant) or type(start.value) is not date:
             return None
@@ -220,7 +220,7 @@ class SqlConstants:
                 return None
 
     def _interval(self, node: _Node) -> tuple[int | None, str]:
-        """The amount and the unit of an interval; None if it is none."""
+        """The amount and the unit of an interval; None for anything else."""
         unit = node.args.get("unit")
         if node.key != "interval" or unit is None:
             return None, ""
@@ -231,7 +231,7 @@ class SqlConstants:
         return None if moment is None else Later((moment - _MARGIN).date())
 
     def _moment(self, node: _Node, now: datetime) -> datetime | None:
-        """A time reckoned from now, about."""
+        """The approximate time of an expression relative to now."""
         match node.key:
             case "paren":
                 return self._moment(node.this, now)
@@ -266,7 +266,7 @@ class SqlConstants:
 
 
 _WHOLE = re.compile(r"[+-]?\d+", re.ASCII)
-# Halfway from the greatest single to the next power of two.
+# Halfway between the greatest float and the next power of two.
 _INFINITE_SINGLE = (2 - 2**-24) * 2.0**127
 _INTEGER_BITS = {"TINYINT": 8, "SMALLINT": 16, "INT": 32, "BIGINT": 64}
 _TIMESTAMPS = frozenset({"TIMESTAMP", "TIMESTAMPTZ", "TIMESTAMPLTZ", "TIMESTAMPNTZ"})

@@ -1,4 +1,4 @@
-"""Writes filters as conditions of Spark SQL: bound ones so that `sql.parse_filter` reads them back.
+"""Writes filters as Spark SQL; `sql.parse_filter` can read the text of bound ones.
 
 Predicates that are not bound yet are written for messages.
 """
@@ -43,7 +43,7 @@ _SIGNS = {
 }
 _WORDS_OF = {Operation.NOT_NULL: "is not null", Operation.NOT_NAN: "is not nan"}
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
-# Words of conditions, which a parser may not take for names.
+# Keywords of conditions, which a parser may not accept as names.
 _WORDS = frozenset(
     """
     all and any array between binary case cast current_date current_timestamp date distinct double
@@ -52,9 +52,9 @@ _WORDS = frozenset(
     x r
     """.split()  # noqa: SIM905
 )
-# Of the values of a predicate in a message.
+# How many values of a predicate a message shows.
 _MOST_SHOWN = 10
-# Days and microseconds of the years 1 to 9999, which literals of Spark SQL can be of.
+# Days and microseconds of the years 1 to 9999, the range of Spark SQL literals.
 _DAYS = range(-719_162, 2_932_897)
 _MICROS = range(_DAYS.start * dates.MICROS_PER_DAY, _DAYS.stop * dates.MICROS_PER_DAY)
 
@@ -81,7 +81,7 @@ def sql_text(expr: Expr, schema: Schema) -> str:
 
 
 def predicate_text(predicate: Predicate) -> str:
-    """Writes a predicate as the user may have, for messages; long lists are cut."""
+    """Writes a predicate as a user would, for messages; long lists are cut."""
     values = [_shown(value) for value in predicate.values[:_MOST_SHOWN]]
     if len(predicate.values) > _MOST_SHOWN:
         values.append("...")

@@ -1,7 +1,7 @@
-"""Splits SQL into tokens that know their place in the text.
+"""Splits SQL into tokens that know their position in the text.
 
-sqlglot separates them; what it does to their text for a parser of its own is undone here, so that
-a token is what the user wrote.
+sqlglot separates them; its changes to their text are undone here, so that a token is what the user
+wrote.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ class Token:
 
     @property
     def keyword(self) -> str:
-        """The word that it is, in upper case; nothing for what is no word."""
+        """The word in upper case; empty if it is not a word."""
         return self.text.upper() if self.kind is TokenKind.WORD else ""
 
     def is_word(self, *words: str) -> bool:
-        """Whether it is one of these keywords, which are given in upper case."""
+        """Whether it is one of these keywords (in upper case)."""
         return self.kind is TokenKind.WORD and self.text.upper() in words
 
     def is_sign(self, *signs: str) -> bool:
@@ -57,19 +57,19 @@ class Token:
 
     @property
     def identifier(self) -> str:
-        """The part of a name that it is, without backticks."""
+        """The name part without its backticks."""
         return split_name(self.text)[0] if self.kind is TokenKind.NAME else self.text
 
 
 def sql_tokens(text: str) -> tuple[Token, ...] | None:
-    """The tokens of a text of Spark SQL, without comments and hints.
+    """The tokens of Spark SQL text, without comments and hints.
 
-    None if it cannot be split, such as for a quote that is not closed.
+    None if it cannot be split, for example because a quote is not closed.
     """
     from sqlglot.errors import TokenError
 
-    # Inside parentheses: first in a statement, words such as `call` swallow the rest. The line
-    # ends a comment that ends the text.
+    # In parentheses, because words such as `call` at the start of a statement swallow the rest.
+    # The line break ends a comment at the end of the text.
     wrapped = f"({text}\n)"
     try:
         found = _tokenizer()(dialect="spark").tokenize(wrapped)
@@ -81,7 +81,7 @@ def sql_tokens(text: str) -> tuple[Token, ...] | None:
     at = 0
     for each in found[1:-1]:
         start, end = each.start - 1, each.end
-        # The suffix of a number such as 1L is several tokens in one place.
+        # A number with a suffix, such as 1L, is several tokens at one position.
         if start < at:
             continue
         if not _is_gap(text[at:start]):
@@ -97,7 +97,7 @@ def sql_tokens(text: str) -> tuple[Token, ...] | None:
 
 @cache
 def _tokenizer() -> Any:
-    """Sqlglot's tokenizer of Spark SQL, in which words behind `;` and BEGIN swallow nothing."""
+    """Sqlglot's Spark SQL tokenizer, changed so that words after `;` and BEGIN swallow nothing."""
     from sqlglot.dialects.spark import Spark
 
     class Tokenizer(Spark.Tokenizer):
@@ -116,17 +116,17 @@ _KINDS = {
 
 
 def _is_gap(text: str) -> bool:
-    """Whether there is no more than space, comments and hints."""
+    """Whether a text has only spaces, comments and hints."""
     return not text or text.isspace() or text.lstrip().startswith(("--", "/*"))
 
 
 def _is_doubled_quote(before: Token, first: str) -> bool:
-    """Whether a literal goes on behind its quote, as `'it''s'` does."""
+    """Whether a literal continues after its quote, as in `'it''s'`."""
     return before.kind is TokenKind.TEXT and before.text[0] == before.text[-1] == first
 
 
 def _split(text: str, start: int, end: int) -> list[Token]:
-    """The tokens of one of sqlglot's, which may be of several words, such as ORDER BY."""
+    """The tokens of one sqlglot token, which may have several words, such as ORDER BY."""
     piece = text[start:end]
     kind = next((kind for kind, form in _KINDS.items() if form.fullmatch(piece)), TokenKind.SIGN)
     if kind is TokenKind.SIGN and any(c.isspace() for c in piece):

@@ -1,7 +1,7 @@
 """Turns comparisons of a transform with constants into conditions on its column.
 
-Days, months, years, hours and truncations become ranges; buckets choose buckets. A column without
-a value has no transform either, so that neither a comparison nor its negation is true for it.
+Days, months, years, hours and truncations become ranges; buckets become `InBuckets`. The transform
+of null is null, so neither a comparison nor its negation is true for it.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ from icebergds.spec.types import (
 
 _EPOCH = datetime(1970, 1, 1)
 _TIMES = (TIMESTAMP, TIMESTAMPTZ)
-# Of which Spark's values have the hashes of the table's.
+# Types whose Spark values have the same hashes as the table's values.
 _IN_BUCKETS = (INT, LONG, *_TIMES, DATE, STRING, BINARY)
 _MOST_BUCKETS = 100_000
 # Conditions on views are analysed again within these, each bucket by its number.
@@ -54,7 +54,7 @@ _MOST_CHOSEN = 2000
 
 
 def term_type(term: Term, column_type: IcebergType) -> IcebergType:
-    """The type of what a term gives for a column; ValueError if it takes no such column."""
+    """The result type of a term on a column; ValueError if it does not accept the column."""
     match term.transform:
         case DayTransform() if column_type in (DATE, *_TIMES):
             return DATE
@@ -72,17 +72,17 @@ def term_type(term: Term, column_type: IcebergType) -> IcebergType:
 
 
 def on_column(leaf: BoundPredicate, predicate: Predicate, column_type: IcebergType) -> Expr:
-    """What a predicate on a term says of the column: true for the same rows.
+    """Turns a predicate on a term into a filter on the column that is true for the same rows.
 
     Args:
-        leaf: bound to the values of the term, with the id of the column.
-        predicate: of which it is; its term applies to the column.
+        leaf: the predicate, bound to the values of the term, with the id of the column.
+        predicate: the predicate before binding; its term applies to the column.
 
     Returns:
-        Not bound, but `InBuckets` is.
+        An unbound filter, except that `InBuckets` is bound.
 
     Raises:
-        ValueError: nothing is known of the column.
+        ValueError: nothing is known about the column.
     """
     assert predicate.term is not None
     transform = predicate.term.transform
@@ -102,7 +102,7 @@ def on_column(leaf: BoundPredicate, predicate: Predicate, column_type: IcebergTy
 
 @dataclass(frozen=True, slots=True)
 class _Column:
-    """Compares a column with values, and knows the periods that a term gives."""
+    """Compares a column with values, and knows the periods of a term's results."""
 
     _of: Predicate
     _type: IcebergType
@@ -111,7 +111,7 @@ class _Column:
         return Predicate(op, self._of.name, (value,), self._of.time_zone)
 
     def period(self, number: int) -> tuple[Any, Any]:
-        """The first values for which the term gives a number, and the next one."""
+        """The first values for which the term returns a number, and the number after it."""
         try:
             return self._begin(number), self._begin(number + 1)
         except OverflowError:
@@ -150,7 +150,7 @@ def _month(number: int) -> datetime:
 
 
 def _ranges(op: Operation, periods: Sequence[tuple[Any, Any]], column: _Column) -> Expr:
-    """The values that are in one of some periods, or that compare so with the only one."""
+    """Selects values in one of the periods, or values that compare like this with the only one."""
     match op:
         case Operation.EQ | Operation.IN:
             within = [
@@ -200,7 +200,7 @@ def _of_beginning(column: _Column, leaf: BoundPredicate, width: int) -> Expr:
 
 
 def _beginning(column: _Column, op: Operation, text: str, width: int) -> Expr:
-    """What is true for texts whose beginning compares so with one that may be as long."""
+    """Selects texts whose first `width` characters compare like this with a text."""
     starts = column(Operation.STARTS_WITH, text)
     other = column(Operation.NOT_STARTS_WITH, text)
     match op:

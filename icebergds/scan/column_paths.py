@@ -23,6 +23,6 @@ def locate(fields: Sequence[NestedField], field_id: int) -> tuple[int, ...] | No
 
 
 def column_at(batch: pa.RecordBatch, path: tuple[int, ...]) -> pa.Array:
-    """The column at a path; null where an enclosing struct is null."""
+    """The column at a path; null if an enclosing struct is null."""
     column = batch.column(path[0])
     return pc.struct_field(column, list(path[1:])) if len(path) > 1 else column

@@ -1,7 +1,7 @@
 """Packs read plans and task groups as bytes, to pass them on in options and partitions.
 
-Whoever can set the options of a load must not be able to run code by it, so unpacking creates only
-values of this package's own types.
+Users who can set the options of a load must not be able to run code with them, so unpacking creates
+only values of this package's own types.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def unpack_scan(packed: bytes) -> tuple[ReadPlan, list[bytes]]:
 class _Unpickler(pickle.Unpickler):
     def find_class(self, module: str, name: str) -> Any:
         if (module, name) == ("builtins", "getattr"):
-            # So Python 3.11.0 to 3.11.3 pickle members of enumerations.
+            # Python 3.11.0 to 3.11.3 pickle enum members this way.
             return _member
         if not (module.startswith(_OWN) or (module, name) in _FURTHER):
             raise pickle.UnpicklingError(f"{module}.{name}")

@@ -54,7 +54,7 @@ def unified_partition_type(metadata: TableMetadata, *, active_only: bool = False
     """The type of `_partition`: all partition fields of all specs, under their newest names.
 
     Args:
-        active_only: leave out fields whose source columns the table has no more.
+        active_only: leave out fields whose source columns the table no longer has.
 
     Raises:
         InvalidMetadataError: fields of different types share an id.
@@ -144,7 +144,7 @@ def _selected(
 
     Args:
         starred: the columns of `*`.
-        refuse_missing: raises if it knows why there is no column of a name, in lower case.
+        refuse_missing: raises if it knows why a column does not exist; gets the name in lower case.
     """
     wanted: dict[int, set[int]] = {}
     for name in names:

@@ -29,7 +29,7 @@ class ReadPlan:
         delete_cache_bytes: limit for cached deletes in a worker process, in bytes.
         for_changes: the scan feeds a row-level operation: `_file` may be a `file_token` or Spark's
             name of the file, and rows that do not match the filter may be returned.
-        wrong_counts: what to do if a file has other rows than its manifest counts.
+        wrong_counts: what to do if a file's row count differs from its manifest.
     """
 
     io: FileIO

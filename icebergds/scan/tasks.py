@@ -70,9 +70,9 @@ class FileScanTask:
     """A data file, or its bytes from `start` to `start + length`, with its deletes.
 
     `position_deletes` and `equality_deletes` are indices into the tuples of the `ScanTaskGroup`.
-    `change` is set in change feeds. `contradicted` tells that the file has other values in
-    partition columns than `partition`, which does not tell which rows a filter selects then.
-    `bounds` are those of timestamp columns, as in `Recorded`.
+    `change` is set in change feeds. `contradicted` means that partition columns have values other
+    than `partition`, which then does not determine which rows a filter selects. `bounds` are those
+    of timestamp columns, as in `Recorded`.
     """
 
     file_path: str
@@ -114,7 +114,7 @@ class FileScanTask:
 class ScanTaskGroup:
     """What one Spark task reads: data files and the delete files they refer to.
 
-    `key_schema` has the columns that equality deletes compare, also ones since dropped, each
+    `key_schema` has the columns that equality deletes compare, including dropped ones, each
     narrowed to its keys.
     """
 
@@ -138,7 +138,7 @@ class CarryoverGroup:
 
 @dataclass(frozen=True, slots=True)
 class ChangelogTaskGroup:
-    """What one Spark task reads of a change feed with carry-overs, which are left out.
+    """What one Spark task reads of a change feed with carry-overs, which it leaves out.
 
     Attributes:
         identifier_ids: a deleted and an inserted row with equal values of these columns are an

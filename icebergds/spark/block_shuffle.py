@@ -1,4 +1,4 @@
-"""Shuffles blocks of Arrow rows by Spark, which sees numbers and bytes only."""
+"""Shuffles blocks of Arrow rows with Spark, which sees only numbers and bytes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from icebergds.spark.worker import settle_worker
 from icebergds.spec.manifest import DataFile
 
 _MAX_ROWS = "spark.sql.execution.arrow.maxRecordsPerBatch"
-# What Spark should send to a Python task at once.
+# How many bytes Spark should send to a Python task at once.
 _SENT_BYTES = 64 * 1024 * 1024
 _LEAST_BYTES_OF_A_ROW = 1024
 
@@ -71,9 +71,9 @@ class _Splitting:
 
 
 def _bytes_of_a_row(spark: SparkSession) -> int | None:
-    """How large a block may be without rows besides it; None if Spark limits bytes by itself.
+    """The bytes of a block that count as one row; None if Spark itself limits a batch's bytes.
 
-    If it counts nothing but rows, it sends 10,000 blocks at once to the tasks that write them.
+    If Spark counts only rows, it sends 10,000 blocks at once to the tasks that write them.
     """
     if spark.conf.get(MAX_BYTES_PER_BATCH, None) != UNBOUNDED:
         return None
@@ -82,7 +82,7 @@ def _bytes_of_a_row(spark: SparkSession) -> int | None:
 
 
 def _rows_besides(blocks: pa.RecordBatch, bytes_of_a_row: int) -> Iterator[pa.RecordBatch]:
-    """Rows without a block, in the ranges of large blocks, so that fewer of these are sent."""
+    """Filler rows in the ranges of large blocks, so that Spark sends fewer blocks at once."""
     sizes = pc.binary_length(blocks.column("block")).to_numpy()
     rows = pa.array(np.repeat(np.arange(len(sizes)), sizes // bytes_of_a_row))
     if len(rows):

@@ -1,4 +1,4 @@
-"""The partition transform bucket as a function of a session."""
+"""Registers the partition transform bucket as a SQL function of a session."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ from icebergds.spec.types import (
 )
 
 BUCKET_FUNCTION = "icebergds_bucket"
-"""The name of the function: of a number of buckets, and a value."""
+"""The name of the function; its arguments are a number of buckets and a value."""
 
 _REGISTERED = "bucket function"
 
 
 def register_bucket_function(spark: SparkSession) -> None:
-    """Makes the function one of a session, once."""
+    """Registers the function with a session, once."""
     kept = session_of(spark).kept
     if _REGISTERED not in kept:
-        # PySpark's annotations know arrow_udf with Arrow's own types alone.
+        # PySpark annotates arrow_udf for Arrow types only.
         function: Any = arrow_udf
         spark.udf.register(BUCKET_FUNCTION, function(buckets_of, "int"))
         kept[_REGISTERED] = True
@@ -71,7 +71,7 @@ def buckets_of(numbers: pa.Array, values: pa.Array) -> pa.Array:
 
 
 def _source_type(arrow_type: pa.DataType) -> IcebergType:
-    """The type that a value of Spark is hashed as."""
+    """The Iceberg type as which a Spark value is hashed."""
     if pa.types.is_timestamp(arrow_type):
         return TIMESTAMP if arrow_type.tz is None else TIMESTAMPTZ
     if pa.types.is_decimal(arrow_type):

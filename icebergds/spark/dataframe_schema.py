@@ -59,7 +59,7 @@ _ICEBERG_TYPES: dict[str, IcebergType] = {
     "void": UNKNOWN,
     "variant": VARIANT,
 }
-# Spark sends these in a narrower type than the one their Iceberg type maps to.
+# Spark sends these in a narrower Arrow type than their Iceberg type maps to.
 _ARROW_TYPES: dict[str, pa.DataType] = {"tinyint": pa.int8(), "smallint": pa.int16()}
 
 
@@ -74,7 +74,7 @@ def iceberg_schema(schema: spark.StructType) -> Schema:
 
 
 def iceberg_type(data_type: spark.DataType, name: str) -> IcebergType:
-    """The Iceberg type of a column; the ids of fields inside it are not those of a table.
+    """The Iceberg type of a column; ids of nested fields are not the ids of a table.
 
     Raises:
         InvalidDataError: Iceberg lacks the type, or it is a shape of Spark's.

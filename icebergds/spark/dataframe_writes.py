@@ -1,4 +1,4 @@
-"""Writes DataFrames to loaded tables, shuffled and sorted as the tables ask for."""
+"""Writes DataFrames to loaded tables, shuffled and sorted as the tables require."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ from icebergds.spark.write_jobs import plan_job
 def append_or_overwrite(
     df: DataFrame, table: LoadedTable, options: WriteOptions, *, overwrite: bool
 ) -> Committed | None:
-    """Appends a DataFrame, or replaces rows of a table by its rows.
+    """Appends a DataFrame, or replaces rows of a table with its rows.
 
     Args:
-        overwrite: replace rows: all, those of the options' filter or of the partitions of `df`.
+        overwrite: replace all rows, those that meet the options' filter, or the partitions of `df`.
 
     Raises:
         IcebergError: the rows or the commit were refused, as by `plan_job` and `run_job`.
@@ -61,7 +61,7 @@ def overwrite_by_condition(
 ) -> Committed | None:
     """Replaces the rows that meet a condition.
 
-    If metadata shows that they are all rows of their files, these are removed.
+    Data files whose rows all meet it, as metadata shows, are removed as a whole.
 
     Errors are those of `row_level.matching_changes.overwrite_matching`.
     """
@@ -106,11 +106,11 @@ def _write_distributed(
 def _with_read_marks(
     options: WriteOptions, table: LoadedTable, df: DataFrame, *, only_some: bool
 ) -> WriteOptions:
-    """The options of an overwrite with the loads that its rows come from, as for `df.write`.
+    """Adds to the options the snapshots that the new rows were read from, as for `df.write`.
 
     Args:
-        only_some: it replaces the rows of a filter, which may also be computed from what the caller
-            has seen.
+        only_some: the overwrite replaces rows that meet a filter, and the filter may come from what
+            the caller has seen.
     """
     marks = read_marks(df.schema)
     seen = (table.seen or table.metadata).head_of(options.branch)

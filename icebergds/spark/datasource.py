@@ -1,6 +1,6 @@
 """Implements the data source `icebergpy`: creates readers and writers from options.
 
-Spark creates it in a separate process for every load and every save, and plans in another one.
+Spark creates it in a separate process for every load and save, and plans in another process.
 Imports for reading and writing are local, so that neither pays for the other.
 """
 
@@ -48,10 +48,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class _Pinned:
-    """What a load reads, so that later calls in other processes neither parse nor load it again.
+    """What a load reads, so that calls in other processes need not parse or load it again.
 
     Attributes:
-        state: without what the read does not need.
+        state: the table, without what the read does not need.
         schema: the schema that is read.
     """
 
@@ -125,7 +125,7 @@ class IcebergDataSource(DataSource):
         self._release()
         return kind(plan, partial(_packed_task_groups, load.options, load.state, load.snapshot))
 
-    # With frames: after an error here, PySpark fails again, and its last error would stand alone.
+    # Frames stay: PySpark fails again after an error here, and would show only its own last error.
     def streamReader(self, schema: StructType) -> IcebergStreamReader:
         """Creates the reader of a streaming query for these columns."""
         from icebergds.operations.read.snapshot_read import make_read_plan
@@ -174,7 +174,7 @@ class IcebergDataSource(DataSource):
         return IcebergReader(plan, lambda _: task_groups)
 
     def _pin_metadata_table(self) -> MetadataTableLoad | None:
-        """The metadata table that the load names, if it names one; pinned before, or now."""
+        """The metadata table that the load names, if any; pins it if it is not pinned yet."""
         from icebergds.operations.metadata_tables.load import open_metadata_table
 
         if self._metadata_table is None and self._pinned is None:
@@ -215,7 +215,7 @@ class IcebergDataSource(DataSource):
         return self.__dict__
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        # Tasks get it before their partitions, for which Spark waits before it calls the reader.
+        # Tasks receive this object first; Spark then waits for their partitions to call the reader.
         acknowledge()
         self.__dict__.update(state)
 
@@ -223,11 +223,11 @@ class IcebergDataSource(DataSource):
         """Drops what tasks do not need: Spark sends this object to each task with the reader."""
         self.options, self._pinned, self._chose_columns = {}, None, True
         self._metadata_table = None
-        # The class of a session is pickled with its catalogs and their passwords.
+        # A session's own class is pickled with its catalogs and their passwords.
         self.__class__ = IcebergDataSource
 
     def _with_session_catalog(self, options: dict[str, str]) -> dict[str, str]:
-        """Options with the properties of the session's catalog that they or their path name."""
+        """Adds the properties of the session's catalog that the options or their path name."""
         from icebergds.catalog.config import mention_catalogs
         from icebergds.catalog.naming import catalog_among
 
@@ -244,7 +244,7 @@ class IcebergDataSource(DataSource):
         }
 
     def _pin(self) -> _Pinned:
-        """What the load reads: pinned before, or else the newest snapshot, which it pins."""
+        """What the load reads; pins the newest snapshot if nothing is pinned yet."""
         from icebergds.operations.read.snapshot_read import resolve_read, without_other_snapshots
 
         if self._pinned is None:

@@ -1,4 +1,4 @@
-"""Shuffles and sorts a DataFrame as a table's partition spec and sort order ask for.
+"""Shuffles and sorts a DataFrame by a table's partition spec and sort order.
 
 A Python data source cannot ask Spark for this, so it is done to the DataFrame before the write.
 """
@@ -128,13 +128,13 @@ def partition_keys(df: DataFrame, schema: Schema, spec: PartitionSpec) -> KeyedR
 
 
 def are_equal_as_stored(df: DataFrame, schema: Schema, field_ids: Iterable[int]) -> bool:
-    """Whether values of columns that are stored as equal are equal for Spark, too.
+    """Whether Spark, too, finds values equal that are equal once they are stored.
 
-    They may not be if they are converted when they are written: two spellings of one UUID are not.
+    Conversion on write may make values equal, such as two spellings of one UUID.
 
     Args:
-        df: rows whose columns are named as the table's.
-        schema: the table's.
+        df: rows whose columns have the names of the table's columns.
+        schema: the table's schema.
     """
     for field_id in field_ids:
         field = schema.find_field(field_id)
@@ -176,7 +176,7 @@ def _with_key(keyed: KeyedRows, schema: Schema, source_id: int, transform: Trans
         return keyed
     column = f.col(quote_name(path))
     if _is_assigned(incoming, source):
-        # As the write will convert it, except that values that it refuses are null here.
+        # Converts as the write will, but values that the write refuses become null here.
         incoming = spark_type(source)
         column = column.try_cast(incoming)
     if isinstance(transform, IdentityTransform):
@@ -231,7 +231,7 @@ def _is_assigned(incoming: DataType, source: ScalarType) -> bool:
 
 
 def _unused_name(df: DataFrame, name: str) -> str:
-    """A name with which no column of `df` starts."""
+    """A name that no column name of `df` starts with."""
     taken = [column.lower() for column in df.columns]
     while any(column.startswith(name) for column in taken):
         name += "_"

@@ -18,9 +18,9 @@ from pyspark.sql import SparkSession
 
 from icebergds import errors
 
-# An exception as printed by Python, which is all that Spark passes on from another process.
+# An exception as Python prints it: Spark passes on nothing else from another process.
 _PRINTED = re.compile(r"(?:^|: )icebergds\.errors\.(\w+): ", re.MULTILINE)
-# What may follow its message: frames of Java, other exceptions, Spark's error state.
+# What may follow its message: Java stack frames, other exceptions, Spark's error state.
 _AFTER = re.compile(
     r"""
     ^\s*at\ [^\s(]+\(([^()]+:\d+|Native\ Method|Unknown\ Source)\)$
@@ -40,10 +40,10 @@ _caught: ContextVar[bool] = ContextVar("caught", default=False)
 
 @contextmanager
 def own_errors() -> Iterator[None]:
-    """Re-raises icebergds errors of other processes as what they were, not as a PySparkException.
+    """Unwraps icebergds errors of other processes from PySparkException.
 
-    The PySparkException is left out of what Python prints: it says the same between frames of Java.
-    It is still the `__context__`.
+    Python does not print the PySparkException, which says the same among Java stack frames; it
+    stays the `__context__`.
     """
     try:
         yield
@@ -53,7 +53,7 @@ def own_errors() -> Iterator[None]:
             raise
         raise found from None
     except Exception as raised:
-        # PySpark unwraps the errors of Arrow's results only if they are direct causes.
+        # PySpark unwraps errors of Arrow results only if they are direct causes.
         java = getattr(raised, "java_exception", None)
         if java is None:
             raise
@@ -63,9 +63,9 @@ def own_errors() -> Iterator[None]:
 
 @contextmanager
 def unlogged() -> Iterator[None]:
-    """Keeps PySpark from logging its errors in the block, which are caught and said in other words.
+    """Keeps PySpark from logging errors in the block, which the caller catches and rephrases.
 
-    PySpark logs errors of queries when it makes the exceptions, with frames of Java.
+    PySpark logs errors of queries when it creates the exceptions, with Java stack frames.
     """
     for name in _LOGGERS:
         PySparkLogger.getLogger(name).addFilter(_is_logged)
@@ -81,7 +81,7 @@ def _is_logged(_: logging.LogRecord) -> bool:
 
 
 def _of_spark(java: Any) -> PySparkException:
-    """The first of a Java exception and its causes that PySpark has a class for; else the last."""
+    """The first in a chain of Java exceptions that PySpark has a class for, or else the last."""
     from pyspark.errors.exceptions.captured import UnknownException, convert_exception
 
     while True:
@@ -94,24 +94,24 @@ def _of_spark(java: Any) -> PySparkException:
 
 @contextmanager
 def without_frames() -> Iterator[None]:
-    """Makes Spark show an icebergds error by its message alone, where this process is Spark's.
+    """Makes Spark show only the message of an icebergds error, if Spark started this process.
 
-    Spark's message begins with ours then, not with the frames of a traceback.
+    Spark's message then begins with ours instead of a traceback.
     """
     try:
         yield
     except errors.IcebergError:
-        # The process ends with the error, so that nothing else is printed by this setting.
+        # The process ends with this error, so the setting affects no other.
         if _is_of_spark():
             os.environ["SPARK_HIDE_TRACEBACK"] = "1"
         raise
 
 
 def printed_error(text: str) -> errors.IcebergError | None:
-    """The last icebergds error in a text of Spark, with all lines of its message; None without one.
+    """The last icebergds error in Spark's text, with all lines of its message; None without one.
 
     Args:
-        text: the string of a PySparkException: tracebacks of Python, and maybe frames of Java.
+        text: the string of a PySparkException: Python tracebacks, and maybe Java stack frames.
     """
     printed = list(_PRINTED.finditer(text))
     if not printed:
@@ -134,6 +134,6 @@ def prepare_thread(spark: SparkSession) -> None:
 
 
 def _is_of_spark() -> bool:
-    """Whether Spark started this process, for the calls of data sources and functions."""
+    """Whether Spark started this process, to call data sources and functions."""
     spec = getattr(sys.modules.get("__main__"), "__spec__", None)
     return spec is not None and spec.name.startswith("pyspark.")

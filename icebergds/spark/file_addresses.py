@@ -1,4 +1,4 @@
-"""Tells how Spark finds and names the files of a storage."""
+"""Maps file locations to the addresses and names that Spark uses for them."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from icebergds.spark.session import is_connect
 
 
 def storage_obstacle(spark: SparkSession, state: TableState) -> str | None:
-    """Why Spark cannot use the properties of a storage; None if it can, or if there are none."""
+    """Why Spark cannot use a storage's properties; None if it can, or if there are none."""
     root = state.io.resolve(state.metadata.location)
     if is_local(root) or not state.io.all_properties or is_connect(spark):
-        # The server of Connect says that it has no client when it is asked for the files.
+        # A Connect server without a storage client says so when Spark asks it for the files.
         return None
     from py4j.java_gateway import JavaClass
 
@@ -55,7 +55,7 @@ def listed_name(io: FileIO, location: str) -> str:
 
 
 def hadoop_options(io: FileIO, locations: Iterable[str]) -> dict[str, str]:
-    """Options by which Spark opens the addresses of files on a storage with properties."""
+    """Options with which Spark opens files on a storage that has properties."""
     if not io.all_properties:
         return {}
     paths = list(map(io.resolve, locations))
@@ -64,7 +64,7 @@ def hadoop_options(io: FileIO, locations: Iterable[str]) -> dict[str, str]:
 
 
 _FEW_REQUESTS = {
-    # Each asks for some bytes of each column of each row group, one after the other.
+    # Each of these reads a few bytes per column and row group, one request after the other.
     "parquet.filter.bloom.enabled": "false",
     "parquet.filter.columnindex.enabled": "false",
     "parquet.filter.dictionary.enabled": "false",

@@ -1,6 +1,6 @@
 """Casts floating point columns to string in Spark, if the table's columns are strings.
 
-Only Spark's own cast writes these numbers as Spark does: its digits are those of its Java version.
+Only Spark's own cast writes these numbers as Spark does: the digits depend on its Java version.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from icebergds.spec.types import STRING, IcebergType, ListType, MapType, NestedF
 
 
 def floats_as_text(df: DataFrame, schema: Schema) -> DataFrame:
-    """The rows with floating point numbers as text where the table has strings, also nested.
+    """Casts floating point numbers to text if the table has strings there, also nested.
 
     Args:
-        df: rows whose columns are named as the table's.
-        schema: the table's.
+        df: rows whose columns have the names of the table's columns.
+        schema: the table's schema.
     """
     casts = {
         field.name: f.col(quote_name((field.name,))).cast(wanted)

@@ -33,8 +33,8 @@ _work: ContextVar[_Work | None] = ContextVar("work", default=None)
 def describing(what: str) -> Iterator[None]:
     """Describes the jobs of the block, and those of its `phase`s, also in other threads.
 
-    A description that the caller has set for the thread stays visible, in front. Where Python
-    cannot reach the SparkContext, as in Spark Connect, nothing is described.
+    A description that the caller has set for the thread stays visible, in front. If Python cannot
+    reach the SparkContext, as in Spark Connect, nothing is described.
 
     Args:
         what: such as `MERGE lake.db.t`.
@@ -54,8 +54,8 @@ def describing(what: str) -> Iterator[None]:
 def phase(name: str | None = None) -> Iterator[None]:
     """Describes the jobs of the block as those of a phase of the work; does nothing without one.
 
-    Threads that the package starts, with the context of the one that they work for, need it for
-    each of their jobs, since Spark knows descriptions by thread.
+    Threads that the package starts, with the context of the calling thread, need it for each of
+    their jobs, because Spark keeps descriptions per thread.
     """
     work = _work.get()
     if work is None:
@@ -86,17 +86,17 @@ def _set(context: SparkContext | None, text: str) -> Iterator[None]:
 
 def _described(context: SparkContext | None) -> str | None:
     try:
-        # An empty one is none: so others remove theirs.
+        # An empty description counts as none: some callers remove theirs by setting an empty one.
         return None if context is None else context.getLocalProperty(_DESCRIPTION) or None
     except Exception:
-        # The JVM has ended, or the platform keeps it from Python: the work says what is wrong.
+        # The JVM has ended, or the platform hides it from Python: the work itself raises an error.
         return None
 
 
 def _describe(context: SparkContext | None, text: str | None) -> None:
     try:
         if context is not None:
-            # PySpark's annotation lacks that None removes the property.
+            # None removes the property, which PySpark's annotation does not allow.
             context.setLocalProperty(_DESCRIPTION, text)  # type: ignore[arg-type]
     except Exception:
         return

@@ -1,10 +1,10 @@
-"""Finds classes and static methods of classic Spark's JVM, and does without those that are gone.
+"""Finds classes and static methods in classic Spark's JVM, and copes if they are missing.
 
-What Spark does not promise may change with any release of it, or be kept from Python by a platform.
-All that uses it goes through `with_private`.
+Spark's private classes may change in any release, and platforms may hide them from Python. All code
+that uses them goes through `with_private`.
 
-Each dot of `spark._jvm.org.apache...` asks the JVM anew, which takes about as long as the call that
-it is for. What has been found once is kept here, as long as its view of the JVM.
+Each dot of `spark._jvm.org.apache...` asks the JVM again, which takes about as long as the call
+itself. What has been found is cached here, as long as its view of the JVM lives.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ _LOG = logging.getLogger(__name__)
 _T = TypeVar("_T")
 
 NONE = "scala.None$.MODULE$"
-"""Of `in_jvm`: the option of Scala that is empty."""
+"""The name, for `in_jvm`, of Scala's empty option."""
 
 _found: weakref.WeakKeyDictionary[Any, dict[str, Any]] = weakref.WeakKeyDictionary()
-# By schema, which is parsed more slowly than copied.
+# By schema: parsing one takes longer than copying the relation.
 _empty: weakref.WeakKeyDictionary[SparkSession, dict[str, Any]] = weakref.WeakKeyDictionary()
 _MOST_EMPTY = 64
 
@@ -34,7 +34,7 @@ _logged: set[Private] = set()
 
 
 class Private(StrEnum):
-    """What private classes of Spark are used for, each with what it costs to do without them."""
+    """What Spark's private classes are used for, and what it costs to do without them."""
 
     FRAMES = "DataFrames of tables choose files by the conditions that Spark passes on alone"
     READERS = "DataFrames of tables leave it to Spark when a table is loaded"
@@ -48,10 +48,10 @@ class Private(StrEnum):
 
 
 def with_private(use: Private, call: Callable[[], _T], otherwise: Callable[[], _T]) -> _T:
-    """Makes a call that uses private classes of Spark; if they are not as expected, another one.
+    """Calls a function that uses Spark's private classes, or another if they are not as expected.
 
-    The first time this is logged as a warning. If the other call fails, too, its error is the one
-    that the user is meant to see.
+    The first time, this is logged as a warning. If the other call fails, too, the user gets its
+    error.
     """
     try:
         return call()
@@ -65,14 +65,14 @@ def with_private(use: Private, call: Callable[[], _T], otherwise: Callable[[], _
 
 
 def _failures() -> tuple[type[Exception], ...]:
-    """What calls of classes and methods raise that are gone, or have other arguments."""
+    """The errors raised if a class or method is missing or has other arguments."""
     from py4j.protocol import Py4JError
 
     return Py4JError, PySparkException, AttributeError, TypeError
 
 
 def in_jvm(spark: SparkSession, name: str) -> Any:
-    """A class, a static method or the only object of one, by its full name with dots.
+    """A class, its static method or its only instance, by the full dotted name.
 
     Args:
         spark: a classic session.
@@ -85,26 +85,26 @@ def in_jvm(spark: SparkSession, name: str) -> Any:
 
 
 def plan_dataset(spark: SparkSession, session: Any, plan: Any) -> Any:
-    """A `Dataset` of the JVM that has a logical plan.
+    """Makes a JVM `Dataset` of a logical plan.
 
     Args:
-        session: of the JVM, which will run it.
+        session: the JVM session that will run it.
     """
     return in_jvm(spark, "org.apache.spark.sql.classic.Dataset.ofRows")(session, plan)
 
 
 def resolved_dataset(spark: SparkSession, session: Any, leaf: Any) -> Any:
-    """A `Dataset` of a relation, which Spark need not analyze.
+    """Makes a JVM `Dataset` of a relation that Spark need not analyze.
 
     Args:
-        session: of the JVM, which will run it.
+        session: the JVM session that will run it.
     """
     leaf.setAnalyzed()
     return plan_dataset(spark, session, leaf)
 
 
 def new_attributes(spark: SparkSession, schema: Any) -> Any:
-    """Attributes of Catalyst for the fields of a schema, both of the JVM.
+    """Creates Catalyst attributes for the fields of a schema; both are JVM objects.
 
     Args:
         spark: a classic session.
@@ -114,7 +114,7 @@ def new_attributes(spark: SparkSession, schema: Any) -> Any:
 
 
 def empty_relation(spark: SparkSession, schema: str) -> Any:
-    """A logical plan without rows, whose attributes no other plan has.
+    """A logical plan without rows, whose attributes belong to no other plan.
 
     Args:
         spark: a classic session.
@@ -134,7 +134,7 @@ def empty_relation(spark: SparkSession, schema: str) -> Any:
 
 
 def is_resolved(frame: DataFrame) -> bool:
-    """Whether Spark has found all columns of a frame: False if they may be of a query around it."""
+    """Whether Spark has resolved all columns; False if some may belong to an outer query."""
     classic: Any = frame._jdf
     return with_private(
         Private.FRAMES, lambda: bool(classic.logicalPlan().resolved()), lambda: False
@@ -146,7 +146,7 @@ def relation_plan(spark: SparkSession, relation: Any, attributes: Any) -> Any:
 
     Args:
         spark: a classic session.
-        attributes: they have the names of the columns.
+        attributes: named as the columns.
     """
     none = in_jvm(spark, NONE)
     plan = in_jvm(spark, "org.apache.spark.sql.execution.datasources.LogicalRelation")
@@ -154,12 +154,12 @@ def relation_plan(spark: SparkSession, relation: Any, attributes: Any) -> Any:
 
 
 def is_relation(plan: Any) -> bool:
-    """Whether a plan is one `BaseRelation`, and nothing else."""
+    """Whether a plan is just one `BaseRelation`."""
     return bool(plan.getClass().getSimpleName() == "LogicalRelation")
 
 
 def relation_with_attributes(spark: SparkSession, plan: Any, other: Any) -> Any:
-    """A plan that is one relation, with the attributes of another plan, all of them nullable.
+    """Gives a plan that is one relation the attributes of another plan, all nullable.
 
     Args:
         spark: a classic session.
@@ -176,7 +176,7 @@ def relation_with_attributes(spark: SparkSession, plan: Any, other: Any) -> Any:
 
 
 def is_broadcast(spark: SparkSession, frame: DataFrame) -> bool:
-    """Whether Spark would send a frame to all executors to join it, by its estimate of the size.
+    """Whether Spark would broadcast a frame in a join, by its estimate of the size.
 
     Args:
         spark: a classic session.
@@ -188,9 +188,9 @@ def is_broadcast(spark: SparkSession, frame: DataFrame) -> bool:
 
 
 def with_new_attributes(spark: SparkSession, frame: DataFrame) -> DataFrame:
-    """The rows of a frame that is one relation, with other attributes.
+    """Gives a frame that is one relation new attributes.
 
-    Of a relation that is in a plan twice, Spark would choose which one keeps its attributes.
+    If a relation is in a plan twice, Spark itself chooses which of them keeps its attributes.
     """
     jvm_frame: Any = frame._jdf
     plan = jvm_frame.logicalPlan().newInstance()

@@ -1,6 +1,6 @@
-"""Makes DataFrames of Parquet files that Spark need not look for, or looks for once.
+"""Makes DataFrames of Parquet files that Spark need not list, or lists only once.
 
-Spark's own reader of Parquet looks for each file twice, and on S3 three times, one after the other.
+Spark's own Parquet reader looks up each file twice, and on S3 three times, one after the other.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ def known_files(
     """The rows of Parquet files in classic Spark; None if Spark does not find all of them.
 
     Args:
-        spark: will run the queries.
-        session: of the JVM, whose settings are those of the relation.
-        sizes: of the files in bytes, as they are now.
-        options: of the reader, and of Hadoop.
+        spark: the session that will run the queries.
+        session: the JVM session whose settings the relation has.
+        sizes: the current sizes of the files in bytes.
+        options: of the reader and of Hadoop.
 
     Raises:
         Py4JError: the files cannot be accessed.
@@ -59,14 +59,14 @@ def known_files(
 def listed_files(
     spark: SparkSession, session: Any, schema: StructType, addresses: Sequence[str], options: Any
 ) -> DataFrame | None:
-    """The rows of Parquet files that Spark lists as the session says, as `known_files`.
+    """The rows of Parquet files that Spark lists by the session's settings, as `known_files`.
 
     Args:
         addresses: without line breaks.
-        options: of the reader, a map of the JVM.
+        options: of the reader, as a JVM map.
     """
     relation = _Relation(spark, session, schema, options)
-    # A few calls for all paths.
+    # Takes a few JVM calls for all paths together.
     texts = in_jvm(spark, "java.util.regex.Pattern.compile")("\n").split("\n".join(addresses))
     paths = in_jvm(spark, "org.apache.hadoop.util.StringUtils.stringToPath")(texts)
     roots = in_jvm(spark, "scala.collection.immutable.ArraySeq.unsafeWrapArray")(paths)
@@ -75,15 +75,15 @@ def listed_files(
 
 @dataclass(frozen=True, slots=True)
 class ListedFiles:
-    """The files of a relation, which later ones need not list: objects of the JVM.
+    """The files of a relation, which later relations need not list; holds JVM objects.
 
     Attributes:
-        session: whose settings are those of the relations.
-        cache: Spark's, of what it has listed; of these relations alone.
+        session: the session whose settings the relations have.
+        cache: Spark's cache of listed files, used only by these relations.
         roots: a sequence of the paths of the files.
-        nbytes: the size of all files.
-        schema, partitions: of the columns in the files, and of those beside.
-        file_format: Spark's for Parquet.
+        nbytes: the total size of the files.
+        schema, partitions: schemas of the columns in the files, and of partition columns.
+        file_format: Spark's file format for Parquet.
         options: of the reader.
     """
 
@@ -98,7 +98,7 @@ class ListedFiles:
 
     @staticmethod
     def of(spark: SparkSession, session: Any, relation: Any) -> ListedFiles:
-        """Those of a relation of a session, both of the JVM."""
+        """The listed files of a relation in a session; both are JVM objects."""
         location = relation.location()
         return ListedFiles(
             session,
@@ -112,9 +112,9 @@ class ListedFiles:
         )
 
     def relation(self, spark: SparkSession) -> Any:
-        """Another relation of the files; None if Spark has lost some of them, or parts.
+        """Another relation of the files; None if some are missing, or have other sizes, for Spark.
 
-        Each one knows its files by itself: Spark may be told to list those of another one again.
+        Each relation has its own file index: another one may be told to list its files again.
         """
         index = _new_index(spark, self.session, self.roots, self.options, self.cache)
         if index.sizeInBytes() != self.nbytes:
@@ -125,7 +125,7 @@ class ListedFiles:
 
 @dataclass(frozen=True, slots=True)
 class _Relation:
-    """A relation of Parquet files; the attributes are those of `listed_files`."""
+    """A relation of Parquet files; its attributes are the arguments of `listed_files`."""
 
     spark: SparkSession
     session: Any
@@ -136,22 +136,22 @@ class _Relation:
         return list(map(in_jvm(self.spark, "org.apache.hadoop.fs.Path"), addresses))
 
     def storage_of(self, path: Any) -> Any:
-        """The file system of Hadoop that has a path."""
+        """The Hadoop file system of a path."""
         conf = self.session.sessionState().newHadoopConfWithOptions(self._scala_options())
         return path.getFileSystem(conf)
 
     def frame(self, roots: Any, count: int, cache: Any) -> DataFrame | None:
-        """The rows; None if the relation has not all of the files.
+        """The rows; None if the relation does not have all files.
 
         Args:
-            roots: a sequence of the JVM with the paths.
-            count: how many these are.
-            cache: has the files that need not be listed.
+            roots: a JVM sequence of the paths.
+            count: the number of paths.
+            cache: holds the files that need not be listed.
         """
         spark, options = self.spark, self._scala_options()
         index = _new_index(spark, self.session, roots, options, cache)
         if index.allFiles().size() != count:
-            # Those that the cache dropped, and that are not there any more.
+            # Some were dropped by the cache and do not exist any more.
             return None
         schema = self.session.parseDataType(self.schema.json())
         relation = in_jvm(spark, f"{_SOURCES}.HadoopFsRelation")(
@@ -173,12 +173,12 @@ class _Relation:
 
 
 def _new_cache(spark: SparkSession, session: Any) -> Any:
-    """A part of Spark's cache of what it has listed."""
+    """A new part of Spark's cache of listed files."""
     return in_jvm(spark, f"{_SOURCES}.FileStatusCache.getOrCreate")(session)
 
 
 def _new_index(spark: SparkSession, session: Any, roots: Any, options: Any, cache: Any) -> Any:
-    """Spark's index of files, those that are not in the cache listed now."""
+    """Spark's index of files; lists those that are not in the cache."""
     none = in_jvm(spark, NONE)
     index = in_jvm(spark, f"{_SOURCES}.InMemoryFileIndex")
     return index(session, roots, options, none, cache, none, none)

@@ -46,8 +46,8 @@ LOCAL = (
     MetadataTable.REFS,
     MetadataTable.METADATA_LOG_ENTRIES,
 )
-"""Those whose rows the driver has at once."""
-# Above, `partitions` is added up by several tasks: a shuffle takes longer than fewer files do.
+"""The metadata tables whose rows the driver has in memory."""
+# With more files, several tasks compute `partitions`; with fewer, the shuffle would take longer.
 _FILES_OF_ONE_TASK = 200_000
 
 
@@ -79,10 +79,10 @@ def metadata_table_frame(
         try:
             return planned_frame(spark, plan, parsed, may_add_up=schema is None)
         except IcebergError:
-            # The server may reach the table's storage, where this process does not.
+            # The server may reach the table's storage even if this process does not.
             if not is_connect(spark):
                 raise
-    # There may be many lists, or manifests of deletes: they are read when rows are asked for.
+    # There may be many manifest lists or delete manifests: they are read only when rows are needed.
     reader = spark.read.format("icebergpy")
     if schema is not None:
         reader = reader.schema(schema)
@@ -100,11 +100,11 @@ def planned_frame(
     may_add_up: bool = True,
     may_be_joined: bool = True,
 ) -> DataFrame:
-    """A metadata table that is planned now, of the metadata file and a snapshot's manifest list.
+    """Plans a metadata table now, from the metadata file and a snapshot's manifest list.
 
     Args:
         condition: bound to the metadata table's schema; at least the rows that meet it are read.
-        may_add_up: whether tasks may add up the rows of `partitions`, whose types are Spark's own.
+        may_add_up: whether tasks may aggregate `partitions`; its rows then have Spark's own types.
         may_be_joined: whether Spark needs to know about how many rows there are.
 
     Raises:
@@ -128,7 +128,7 @@ def planned_frame(
 def staged_metadata_table(
     spark: SparkSession, state: TableState, kind: MetadataTable, options: Mapping[str, str]
 ) -> DataFrame:
-    """A metadata table of a state that is not committed, read in this process.
+    """A metadata table of an uncommitted state, read in this process.
 
     Errors are those of `metadata_table_frame`.
     """
@@ -139,7 +139,7 @@ def staged_metadata_table(
 def _tasks(
     spark: SparkSession, plan: MetadataTablePlan, options: ReadOptions, condition: Expr
 ) -> list[MetadataTask]:
-    """Tasks that skip manifests without rows that meet a condition, which they do not check."""
+    """Tasks that skip manifests by a condition, but do not apply it to rows."""
     parallelism = None if is_connect(spark) else spark.sparkContext.defaultParallelism
     pruned = replace(plan, row_filter=and_(plan.row_filter, condition))
     return metadata_tasks(pruned, options, parallelism)
@@ -148,7 +148,7 @@ def _tasks(
 def _local_frame(spark: SparkSession, plan: MetadataTablePlan, options: ReadOptions) -> DataFrame:
     batches = map(shaper(plan.columns), read_metadata_table(plan, options).to_batches())
     rows = pa.Table.from_batches(batches, spark_arrow_schema(plan.columns))
-    # PySpark takes no empty Arrow columns.
+    # PySpark does not accept empty Arrow columns.
     given = rows if rows.num_rows else []
     # Spark would compile conditions on local rows at once, and fails to compile `typeof`.
     return spark.createDataFrame(given, spark_schema(plan.columns)).coalesce(1)
@@ -157,7 +157,7 @@ def _local_frame(spark: SparkSession, plan: MetadataTablePlan, options: ReadOpti
 def _tasks_frame(
     spark: SparkSession, plan: MetadataTablePlan, tasks: Sequence[MetadataTask], rows: int
 ) -> DataFrame:
-    """The rows of tasks, each of them read by a task of Spark.
+    """The rows of tasks, each read by one Spark task.
 
     Args:
         rows: about how many there are, from which Spark estimates their size; 0 if it need not.
@@ -168,16 +168,16 @@ def _tasks_frame(
     reading = _Reading(zlib.compress(pickle.dumps(task_plan(plan)), level=1), packed, each)
     schema = spark_schema(plan.columns)
     if each > 1:
-        # Spark takes a filter's output to be as large as its input.
+        # Spark estimates the output of a filter to be as large as its input.
         numbers = numbers.where(f"id % {each} = 0")
     return numbers.mapInArrow(reading, schema)
 
 
 @dataclass(frozen=True, slots=True)
 class _Reading:
-    """Reads tasks, for `mapInArrow`, whose rows are their numbers, `each` apart."""
+    """Reads tasks in `mapInArrow`; the input rows are their numbers, `each` apart."""
 
-    # With the credentials of the storage.
+    # Holds the credentials of the storage.
     plan: bytes = field(repr=False)
     tasks: tuple[bytes, ...] = field(repr=False)
     each: int
@@ -199,13 +199,13 @@ _NEWEST = "newest"
 
 
 def _added_up(parts: DataFrame, columns: Schema) -> DataFrame:
-    """The rows of `partitions`.
+    """Aggregates the rows of `partitions`.
 
     Args:
         parts: the columns of `partition_parts_schema`.
         columns: those that are returned; the struct `partition` may be narrowed.
     """
-    # Of equally new ones the first, as where one process adds them up.
+    # If several are equally new, the first one wins, as when one process aggregates them.
     of_newest = [f.col(_UPDATED_AT), (-f.col(PART.name)).alias("order"), f.col(_SNAPSHOT_ID)]
     totals = []
     for name in parts.columns:
@@ -213,7 +213,7 @@ def _added_up(parts: DataFrame, columns: Schema) -> DataFrame:
             case "spec_id":
                 of_newest.append(f.col(name))
             case "partition":
-                # By its key alone: as groups, Spark has 0.0 and -0.0 equal.
+                # Grouped by its key only: Spark would put 0.0 and -0.0 in the same group.
                 totals.append(f.first(name).alias(name))
             case "last_updated_at" | "last_updated_snapshot_id" | PARTITION_KEY.name | PART.name:
                 pass
@@ -240,5 +240,5 @@ def _shown(columns: spark_types.StructType) -> Iterator[Column]:
 
 
 def _required(column: Column, field: spark_types.StructField) -> Column:
-    """What is never null, though Spark does not know it, in the type of the field."""
+    """A column in the type of the field, marked as never null, which Spark does not know."""
     return f.coalesce(column, f.lit(0)).cast(field.dataType)

@@ -1,15 +1,15 @@
 """Reads data files with Spark's own Parquet reader.
 
-Classic Spark matches columns by field id: the relation belongs to a session of its own, in which
-this is switched on, so that no other read of the user's session changes. Through Spark Connect
-there is no such session, so columns are matched by name, where the table's schemas show that every
-file has the names that the table has now. Files of tables with a name mapping may have no ids:
-their footers tell how columns are matched.
+Classic Spark matches columns by field id: the relation belongs to a session of its own in which
+this is switched on, so that no other read of the user's session changes. Spark Connect has no such
+session, so columns are matched by name, if the table's schemas show that every file has the current
+names. Files of tables with a name mapping may have no ids: their footers show how columns are
+matched.
 
-Spark also pushes filters to files by name. A column that some file may have under another column's
-name is read under a name that no file has, so that no filter on it can apply to the other one; and
-so are floating-point numbers, because the bounds in files leave NaN out, and decimal numbers of
-files with a smaller precision.
+Spark also pushes filters to files by name. If a file may have a column under another column's name,
+it is read under a name that no file has, so that no filter on it can apply to the other one. The
+same is done for floating-point numbers, because the bounds in files leave NaN out, and for
+decimal numbers that files store with a smaller precision.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ NATIVE_SCANS = "spark.icebergpy.native-scans"
 
 
 def has_native_scans(spark: SparkSession, state: TableState) -> bool:
-    """Whether scans of a session are native where they can be, of a table on its storage."""
+    """Whether a session reads a table with Spark's own reader as far as possible."""
     if spark.conf.get(NATIVE_SCANS, "false") != "true":
         return False
     return storage_obstacle(spark, state) is None
@@ -96,9 +96,9 @@ def native_frame(
         files: files that `scan.plan.native` allows.
         history: all schemas of the table.
         names: of the columns in these files; None for those of the table, or if files have ids.
-        lacked: the values of columns, by id, in those of the files that lack them.
-        others: columns that the files have beside those of the plan. Spark does not read them, and
-            sees by them which part of the files it reads: a small one may be broadcast in joins.
+        lacked: the values of columns, by id, in files that lack them.
+        others: columns of the files that are not in the plan. Spark does not read them, but sees
+            from them which part of the files it reads: a small part may be broadcast in joins.
         deleted: the deleted positions of all files, by their paths; None if no row is deleted.
         by_position: the names of columns and their metadata do not matter.
 
@@ -108,10 +108,9 @@ def native_frame(
     if not files:
         return None
     by_id = names is None and not is_connect(spark)
-    # Spark drops row groups by their bounds, which leave NaN out, though it is the greatest number
-    # for Spark; and it fails for decimal numbers that do not fit a file's type. No filter on such
-    # columns may reach the files: read by id they have a name that no file has, else they are in an
-    # expression.
+    # Spark skips row groups by their bounds, which leave out NaN, its greatest number, and it fails
+    # for decimal numbers that do not fit a file's type. No filter on such columns may reach the
+    # files: if read by id, they get a name that no file has; else they are in an expression.
     unfiltered = _floats(plan.columns.fields) | widened_decimals(history)
     hidden = frozenset() if by_id else unfiltered
     fields = [_filled(field, lacked) for field in plan.columns.fields if _place(field) is None]
@@ -152,7 +151,7 @@ def native_frame(
     if by_position and are_scalar and len(schema.fields) == len(fields) and not hidden:
         return rows
     if by_id and are_scalar and all(stored.name_of(field) == field.name for field in fields):
-        # Many calls of Spark less than a column each.
+        # Takes far fewer JVM calls than selecting each column.
         return rows.to(all_nullable(spark_schema(plan.columns)))
     return rows.select(*(_output(field, stored, hidden) for field in plan.columns.fields))
 
@@ -160,7 +159,7 @@ def native_frame(
 def _without_deleted(
     spark: SparkSession, rows: DataFrame, io: FileIO, deleted: Mapping[str, PositionSet]
 ) -> DataFrame | None:
-    """The rows that are not deleted; None if Spark has other names for the files."""
+    """The rows that are not deleted; None if Spark names the files differently."""
     names = {path: row_name(io, path) for path in deleted}
     by_name = {names[path]: positions for path, positions in deleted.items()}
     if is_connect(spark):
@@ -174,7 +173,7 @@ def _without_deleted(
 
 
 def has_sizes(rows: DataFrame, io: FileIO, files: Sequence[DataFile]) -> bool:
-    """Whether the files of a relation of classic Spark have the sizes that manifests give them."""
+    """Whether the files of a classic Spark relation have the sizes recorded in manifests."""
     listed = listed_sizes(rows)
     return all(
         listed.get(listed_name(io, file.file_path)) == file.file_size_in_bytes for file in files
@@ -182,15 +181,15 @@ def has_sizes(rows: DataFrame, io: FileIO, files: Sequence[DataFile]) -> bool:
 
 
 def _tells_places(spark: SparkSession) -> bool:
-    """Whether the reader that a session has for Parquet tells files and positions of rows."""
+    """Whether a session's Parquet reader returns the files and positions of rows."""
     listed = session_setting(spark)(V1_SOURCES)
     return listed is None or "parquet" in (name.strip() for name in listed.lower().split(","))
 
 
 def _stored_sizes(io: FileIO, paths: Sequence[str]) -> list[int] | None:
-    """The sizes of files in bytes, as the storage tells them; None if one cannot be had.
+    """The sizes of files in bytes, from the storage; None if it cannot say one of them.
 
-    Spark would leave out rows of files that are larger than it is told.
+    Spark would miss rows of files that are larger than the size it is given.
     """
     try:
         return list(waiting_threads().map(io.size, paths))
@@ -208,7 +207,7 @@ def _by_name(
     given = {**READ_OPTIONS, **options}
     try:
         rows = spark.read.schema(schema).options(**given).parquet(*addresses)
-        # Spark tells only now whether it can access the files.
+        # Only this shows whether Spark can access the files.
         _ = rows.schema
     except PySparkException as error:
         log_refusal(addresses[0], error)
@@ -223,7 +222,7 @@ def _ids(fields: Sequence[NestedField]) -> frozenset[int]:
 def _beside(
     stored: _StoredSchema, fields: Sequence[NestedField], others: Sequence[NestedField]
 ) -> list[NestedField]:
-    """Those of other columns that can stand beside the ones that are read."""
+    """Those of the other columns that do not collide with the ones that are read."""
     taken = {stored.name_of(field).lower() for field in fields} | {"_metadata"}
     ids = {field.field_id for field in fields}
     found = []
@@ -232,7 +231,7 @@ def _beside(
         if field.field_id not in ids and name not in taken and is_native_column(field):
             taken.add(name)
             found.append(field)
-    # Of very wide tables the part need not be exact.
+    # The estimate need not be exact for very wide tables.
     return found[:_MOST_OTHERS]
 
 
@@ -281,15 +280,15 @@ class _StoredSchema:
     """How columns are found in files.
 
     Attributes:
-        names: under which fields are read, by id; others under names that no file has.
-        by_id: whether Spark finds columns by their ids in files, else by these names.
+        names: by id, the names to read fields under; other fields get names that no file has.
+        by_id: whether Spark finds columns in files by their ids; otherwise by these names.
     """
 
     names: Mapping[int, str]
     by_id: bool
 
     def struct(self, fields: Iterable[NestedField]) -> spark_types.StructType:
-        """The Spark type of fields; the initial default of a field is told to Spark."""
+        """The Spark type of fields, with their initial defaults."""
         return spark_types.StructType([self._field(field) for field in fields])
 
     def name_of(self, field: NestedField) -> str:

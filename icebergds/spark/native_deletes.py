@@ -1,13 +1,13 @@
 """Leaves out the deleted rows of files that Spark's own reader reads.
 
-Each file's deleted positions are a bitmap, as an array of 64-bit words. A filter finds a row's
-bitmap by its file and looks at the bit of its position. It has the bitmaps from a sub-query, so
-that it has no join: Spark's estimate of the size and the ids of columns stay, and conditions and
-columns are pushed to the files. Spark merges conditions into one filter behind those that stood
-before, and evaluates them in this order, so that none fails for a deleted row.
+Each file's deleted positions become a bitmap, as an array of 64-bit words. A filter finds a row's
+bitmap by its file and tests the bit of its position. The bitmaps come from a sub-query, not from
+a join: Spark keeps its size estimate and the ids of columns, and pushes conditions and columns to
+the files. Spark appends later conditions to the same filter and evaluates them in order, so
+none fails for a deleted row.
 
-Bitmaps that are too large to be sent with every task, or of too many files, are broadcast, and an
-anti join leaves rows out; conditions are then evaluated beneath it.
+If the bitmaps are too large to be sent with every task, or belong to too many files, they are
+broadcast, and an anti join drops the deleted rows; conditions are then evaluated beneath it.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ _KEY = f"{NATIVE_PREFIX}key"
 _WORDS = f"{NATIVE_PREFIX}words"
 # Every task gets its own copy.
 _MOST_BYTES_OF_FILTER = 32 << 20
-# Of 8 bytes each.
+# Each takes 8 bytes.
 _MOST_SLOTS = 1 << 20
-# Of more files of one size, the join would look at the bitmaps of all for each row.
+# With more files of one size, the join would test all of their bitmaps for each row.
 _MOST_OF_ONE_SIZE = 4
 _LISTED_FILE = re.compile(r"path=([^;]*); isDirectory=false; length=(\d+);")
 
@@ -50,8 +50,8 @@ def without_deleted(
     """Rows of Parquet files, read by Spark, without those at deleted positions.
 
     Args:
-        deleted: the positions by the names that Spark has for the files, of all of them.
-        sizes: in bytes, those that Spark has for the files, by the same names; None if unknown.
+        deleted: the positions of all files, by Spark's names of the files.
+        sizes: Spark's sizes of the files in bytes, by the same names; None if unknown.
     """
     words = {name: _words(positions) for name, positions in deleted.items()}
     if sum(each.nbytes for each in words.values()) <= _MOST_BYTES_OF_FILTER:
@@ -67,7 +67,7 @@ def without_deleted(
 
 
 def _slot_count(keys: Sequence[int]) -> int | None:
-    """A number whose remainders tell the keys apart; None if no small one does."""
+    """A divisor that gives each key its own remainder; None if no small one does."""
     numbers = np.array(keys, np.int64)
     count = len(keys)
     while count <= _MOST_SLOTS:
@@ -92,7 +92,7 @@ def _is_live(
 
     Args:
         words: the bitmap of each file.
-        keys: a number of each file, in the same order, whose remainder is the slot of its bitmap.
+        keys: a number for each file, in the same order; its remainder is the slot of the bitmap.
         slots: the divisor.
         key: the number of a row's file.
     """
@@ -128,7 +128,7 @@ def _anti_joined(
     else:
         bitmaps = spark.createDataFrame(table).withColumn(_KEY, f.xxhash64(_PATH))
         has_key = f.xxhash64("_metadata.file_path") == f.col(_KEY)
-    # Paths are compared last, and so that they do not become a key of the join, too.
+    # Paths are compared last, in a form that does not become a join key.
     path, expected = f.col("_metadata.file_path"), f.col(_PATH)
     has_path = f.startswith(path, expected) & f.startswith(expected, path)
     is_deleted = (
@@ -140,9 +140,9 @@ def _anti_joined(
 
 
 def listed_sizes(rows: DataFrame) -> dict[str, int]:
-    """The sizes in bytes of the files of a relation of classic Spark, by their paths.
+    """The sizes in bytes of the files of a classic Spark relation, by their paths.
 
-    None of them if Spark does not say.
+    Empty if Spark does not say.
     """
 
     def listing() -> str:

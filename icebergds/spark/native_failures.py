@@ -1,6 +1,6 @@
-"""Says which option reads the files of native scans that Spark's own Parquet reader cannot read.
+"""Adds to errors of Spark's Parquet reader which option lets icebergds read the file instead.
 
-Planning reads some of the footers of large tables only, so Spark may be given such a file.
+Planning reads only some footers of large tables, so Spark may be given a file it cannot read.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from functools import wraps
 from typing import Any
 from urllib.parse import unquote
 
-# Of files that do not exist icebergds cannot read more.
+# icebergds cannot read files that do not exist either.
 _FAILURE = re.compile(r"\[FAILED_READ_FILE\.(?!FILE_NOT_EXIST)\w+\].*? file (\S+?)\.?\s")
 _SCHEME = re.compile(r"^[A-Za-z0-9+.-]+:/*")
 _MOST_DIRECTORIES = 1 << 14
@@ -20,7 +20,7 @@ _directories: OrderedDict[str, None] = OrderedDict()
 
 
 def know_native_files(addresses: Iterable[str]) -> None:
-    """Remembers where files are that Spark reads for this package."""
+    """Remembers the directories of files that Spark reads for this package."""
     for directory in {_directory(address) for address in addresses}:
         _directories[directory] = None
         _directories.move_to_end(directory)
@@ -29,7 +29,7 @@ def know_native_files(addresses: Iterable[str]) -> None:
 
 
 def converting(of_spark: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """The function that makes classic PySpark's errors, for those of reading such files."""
+    """Wraps the function that makes classic PySpark's errors; adds the option for such files."""
 
     @wraps(of_spark)
     def converting(error: Any) -> Any:
@@ -40,7 +40,7 @@ def converting(of_spark: Callable[[Any], Any]) -> Callable[[Any], Any]:
             return found
         from pyspark.errors.exceptions.captured import SparkRuntimeException
 
-        # PySpark would raise one of Py4J in the place of one that it does not know.
+        # PySpark would raise a Py4J error instead of a class that it does not know.
         return SparkRuntimeException(f"{text}\n{hint}", found._stackTrace)
 
     return converting

@@ -19,7 +19,7 @@ from icebergds.spark.stored_files import FoundBy, StoredNames, found_by
 from icebergds.spec.manifest import DataFile
 from icebergds.spec.reserved import MAX_TABLE_FIELD_ID
 
-# Spark plans each by itself.
+# Spark plans each group separately.
 _MOST_GROUPS = 16
 _Key: TypeAlias = tuple[LackedColumns, StoredNames | None, bool, KeyScope | None]
 
@@ -29,8 +29,8 @@ class FileGroup:
     """Files that are read alike.
 
     Attributes:
-        lacked: the values of columns in those of the files that lack them.
-        names: of the columns in all files; None if they are found as in files with field ids.
+        lacked: the values of columns in files that lack them.
+        names: of the columns in all files; None to find them as in files with field ids.
         have_deletes: whether positions of the files are deleted.
         key_deletes: the equality deletes that apply to all files.
     """

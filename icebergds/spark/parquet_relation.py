@@ -1,7 +1,7 @@
 """Makes DataFrames of Parquet files whose columns classic Spark matches by field id.
 
-Whether it does is a setting of the session that a relation belongs to. That is a copy of the user's
-session here, so that no other read of the user's session changes.
+This is a setting of the session that a relation belongs to. The relations here belong to a copy of
+the user's session, so that no other read of the user's session changes.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from icebergds.spark.known_files import known_files, listed_files
 _LOG = logging.getLogger(__name__)
 
 V1_SOURCES = "spark.sql.sources.useV1SourceList"
-"""The setting that lists the formats whose readers tell where a row comes from."""
+"""The setting that lists the formats whose readers return the file and position of a row."""
 
 READ_OPTIONS = {
     # Paths are not patterns, and a directory such as `day=1` is not a column.
@@ -39,28 +39,28 @@ READ_OPTIONS = {
 """How Spark reads data files."""
 
 _BY_ID = {
-    # Spark's other reader tells neither the places of rows nor which files it has listed.
+    # Spark's V2 reader returns neither positions of rows nor the files that it has listed.
     V1_SOURCES: "parquet",
     "spark.sql.parquet.fieldId.read.enabled": "true",
     # A file without ids is an error instead of nulls.
     "spark.sql.parquet.fieldId.read.ignoreMissing": "false",
-    # The reader of rows asks the session of the query, not of the relation, whether it should match
-    # columns by id, and finds none of those that have other names.
+    # The row-based reader takes the setting to match by id from the query's session instead of the
+    # relation's, and would not find columns that have other names.
     "spark.sql.parquet.enableVectorizedReader": "true",
     "spark.sql.parquet.enableNestedColumnVectorizedReader": "true",
 }
-# Spark lists more paths than this with a job of a task each, which local disks do not need.
+# Spark lists more paths than this in a job, a task each, which local disks do not need.
 _LISTED_BY_JOB = {"spark.sql.sources.parallelPartitionDiscovery.threshold": str(2**31 - 1)}
 _FEW_LISTING_TASKS = {"spark.sql.sources.parallelPartitionDiscovery.parallelism": "32"}
 
 
 @dataclass(frozen=True, slots=True)
 class SessionById:
-    """A copy of a session (all attributes are objects of the JVM).
+    """A copy of a session (all attributes are JVM objects).
 
     Attributes:
         conf: the configuration of the original.
-        settings: those of the original when the copy was made.
+        settings: the settings of the original when the copy was made.
         options: `READ_OPTIONS`.
     """
 
@@ -98,8 +98,8 @@ def parquet_with_options(
     """The rows of Parquet files that Hadoop opens by options, as `parquet_by_id`.
 
     Args:
-        options: of Hadoop, beside those of the session.
-        sizes: of the files in bytes, as they are now.
+        options: of Hadoop, in addition to the session's.
+        sizes: the current sizes of the files in bytes.
     """
 
     def known() -> DataFrame | None:
@@ -125,8 +125,8 @@ def _unless_refused(address: str, read: Callable[[], DataFrame | None]) -> DataF
 
 
 def log_refusal(address: str, error: Exception) -> None:
-    """Logs why Spark does not read files, of which one is named."""
-    # Py4J's own text says where it happened, not what.
+    """Logs why Spark does not read files; names one of them."""
+    # Py4J's own text says where the error happened, not what it is.
     told = str(getattr(error, "java_exception", error)).partition("\n")[0]
     _LOG.info("Spark cannot read %s by itself: %s", address, told)
 
@@ -137,7 +137,7 @@ _sessions: weakref.WeakKeyDictionary[SparkSession, dict[bool, SessionById]] = (
 
 
 def session_by_id(spark: SparkSession, *, is_local: bool) -> SessionById:
-    """A copy of a session as it is now, in which columns are matched by field id."""
+    """A copy of the session's current state in which columns are matched by field id."""
     copies = _sessions.setdefault(spark, {})
     original: Any = spark._jsparkSession
     known = copies.get(is_local)

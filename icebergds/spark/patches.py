@@ -1,8 +1,8 @@
-"""What registration changes in PySpark: attributes of its classes, listed in `PATCHES`.
+"""Patches attributes of PySpark's classes for registered sessions (`PATCHES`).
 
-Each replacement asks whether the session that it is called for is registered, and otherwise does
-what Spark's own does. They are put in place when the first session is registered, and Spark's own
-are put back when the last one no longer is.
+Each replacement checks whether the session that it is called for is registered, and otherwise calls
+Spark's own. The patches are applied when the first session is registered, and undone when the last
+one is unregistered.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Patch:
-    """An attribute of PySpark's that is replaced.
+    """An attribute of PySpark that is replaced.
 
     Attributes:
-        owner: what has it, by its name in `OWNERS`.
-        replacement: makes ours of Spark's own.
+        owner: the class or module that has it, by its name in `OWNERS`.
+        replacement: makes our attribute from Spark's own.
         why: what it does for registered sessions, as the documentation says it.
     """
 
@@ -53,10 +53,10 @@ OWNERS = {
             "DataStreamWriter": "streaming.readwriter",
         }.items()
     },
-    # Spark Connect has its errors from elsewhere.
+    # Spark Connect makes its errors elsewhere.
     "errors": ("pyspark.errors.exceptions.captured",),
 }
-"""Where they are in classic PySpark, and in that of Spark Connect."""
+"""Where the owners are in classic PySpark and in Spark Connect."""
 
 _SQL = "with `sql=True`: knows tables of our catalogs"
 _TABLES = "takes names of tables of our catalogs"
@@ -121,13 +121,13 @@ _applied: dict[tuple[Any, str], _Applied] = {}
 
 
 def apply_patches(spark: SparkSession) -> None:
-    """Replaces the attributes that sessions of this kind have, unless they are replaced."""
+    """Replaces the attributes for sessions of this kind, unless they are replaced already."""
     of_kind = slice(1, 2) if is_connect(spark) else slice(1)
     for patch in PATCHES:
         for place in OWNERS[patch.owner][of_kind]:
             owner = resolve_name(place)
             key = owner, patch.attribute
-            # Not all versions of Spark have all.
+            # Not every version of Spark has every attribute.
             if key not in _applied and patch.attribute in vars(owner):
                 own = vars(owner)[patch.attribute]
                 _applied[key] = applied = _Applied(own, patch.replacement(own))
@@ -135,9 +135,9 @@ def apply_patches(spark: SparkSession) -> None:
 
 
 def undo_patches() -> None:
-    """Puts Spark's own attributes back, but those that others have replaced since."""
+    """Restores Spark's own attributes, except those that other code has replaced since."""
     for (owner, attribute), applied in list(_applied.items()):
-        # What wraps ours goes on to call it, and then finds no registered session.
+        # Code that wraps ours keeps calling it; it then finds no registered session.
         if vars(owner)[attribute] is applied.ours:
             setattr(owner, attribute, applied.own)
             del _applied[owner, attribute]

@@ -1,9 +1,9 @@
-"""Sends rows to Python in batches that are bounded by rows alone, where rows cannot be too wide.
+"""Sends rows to Python in batches limited only by row count, if rows cannot be too wide.
 
 Spark computes the size of a batch for every row that it adds, to keep to
 `spark.sql.execution.arrow.maxBytesPerBatch`. That takes half of a write. Here the types of columns
-say how many rows a batch may have, and Spark counts rows alone, in a copy of the session: no other
-query of the user's session changes.
+determine how many rows a batch may have, and Spark counts only rows, in a copy of the session: no
+other query of the user's session changes.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from icebergds.spark.jvm import Private, plan_dataset, with_private
 from icebergds.spark.session import is_connect
 
 FAST_WRITES = "spark.icebergpy.fast-writes"
-"""The setting of a session whose writes leave Spark's batches as they are, if it is false."""
+"""The session setting that, if false, makes writes leave Spark's batches unchanged."""
 
 MAX_BYTES_PER_BATCH = "spark.sql.execution.arrow.maxBytesPerBatch"
 UNBOUNDED = "2147483647"
@@ -43,10 +43,10 @@ UNBOUNDED = "2147483647"
 
 _MAX_ROWS = "spark.sql.execution.arrow.maxRecordsPerBatch"
 _BATCH_BYTES = 64 * 2**20
-# Texts are taken to have as many bytes, on average over a batch; longer ones make it larger.
+# The assumed average size of a text in a batch; longer texts make the batch larger.
 # Batches of a thousand rows take a tenth longer than those of four thousand.
 _TEXT_BYTES = 32 * 2**10
-# Counting is cheap then, and a copy of the session is not.
+# Below this, counting bytes costs less than copying the session.
 _FEW_BYTES = 32 * 2**20
 _FIXED = (
     *(BooleanType, ByteType, ShortType, IntegerType, LongType, FloatType, DoubleType, NullType),
@@ -55,9 +55,9 @@ _FIXED = (
 
 
 def in_quick_batches(df: DataFrame) -> DataFrame:
-    """A DataFrame whose next `mapInArrow` gets batches that Spark bounds by rows alone.
+    """A DataFrame whose next `mapInArrow` gets batches that Spark limits only by row count.
 
-    The same DataFrame where this is not known to be safe or worth it: for columns of binary values,
+    Returns `df` itself if this is not known to be safe or worth it: for columns of binary values,
     lists and maps, for few rows, with `Observation`s, and through Spark Connect.
     """
     spark = df.sparkSession
@@ -73,14 +73,14 @@ def in_quick_batches(df: DataFrame) -> DataFrame:
 def _in_copy(df: DataFrame, spark: SparkSession, rows: int) -> DataFrame:
     execution: Any = df._jdf.queryExecution()
     plan = execution.analyzed()
-    # Observations are told of queries of their own session alone, and wait for them; values that
-    # are written out in a statement have no size before Spark optimizes them.
+    # Observations see only queries of their own session, and wait for them; values written out in
+    # a statement have no size before Spark optimizes them.
     if re.search("CollectMetrics|InlineTable", plan.toString()):
         return df
     # Optimizing a plan takes longer than writing few rows, and it is optimized once more.
     if _size(plan) < _FEW_BYTES or _size(execution.optimizedPlan()) < _FEW_BYTES:
         return df
-    # A new copy each time: files that the user adds to the session for Python belong to it.
+    # A new copy each time, because it must have the files that the user added to the session.
     original: Any = spark._jsparkSession
     copy = original.cloneSession()
     copy.conf().set(MAX_BYTES_PER_BATCH, UNBOUNDED)
@@ -89,7 +89,7 @@ def _in_copy(df: DataFrame, spark: SparkSession, rows: int) -> DataFrame:
 
 
 def _size(plan: Any) -> int:
-    """What Spark takes the rows of a plan for, in bytes."""
+    """Spark's estimate of the size of a plan's rows, in bytes."""
     return int(str(plan.stats().sizeInBytes()))
 
 
@@ -101,7 +101,7 @@ def _most_rows(schema: StructType) -> int | None:
 
 
 def _width(kind: DataType) -> int | None:
-    """Bytes of a value in a batch; None if that may be any number."""
+    """Bytes of a value in a batch; None if unlimited."""
     if isinstance(kind, _FIXED):
         return 16
     if isinstance(kind, StringType):

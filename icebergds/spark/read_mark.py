@@ -1,8 +1,8 @@
-"""Marks the schema of a load with the snapshot that it reads, for overwrites of rows from it.
+"""Marks the schema of a load with its snapshot, for overwrites with rows from that load.
 
-Spark tells a writer nothing about where its rows come from, and a load, as in a temporary view,
-stays at its snapshot. Metadata of columns is what reaches the writer: Spark passes it on with a
-column, and an INSERT gives its rows the metadata of the view's columns.
+Spark does not tell a writer where its rows come from, and a load, as in a temporary view, stays at
+its snapshot. Only the metadata of columns reaches the writer: Spark passes it on with a column, and
+an INSERT gives its rows the metadata of the view's columns.
 """
 
 from __future__ import annotations

@@ -70,7 +70,7 @@ def read_partition(plan: ReadPlan, partition: InputPartition) -> Iterator[pa.Rec
 
 @dataclass(frozen=True, slots=True)
 class _Partition(InputPartition):
-    """A task, packed: the paths in it have much in common."""
+    """A task, compressed, because its paths have much in common."""
 
     packed: bytes
 

@@ -1,7 +1,7 @@
-"""Which sessions are registered, and what is kept for a session.
+"""Tracks which sessions are registered, and what is kept for a session.
 
-A session is that of the JVM or of the server, not an object of PySpark: `df.sparkSession` in
-`foreachBatch`, `SparkSession.active()` and `SQLContext` may have other objects of the same one.
+A session is one of the JVM or the Connect server, not a PySpark object: `df.sparkSession` in
+`foreachBatch`, `SparkSession.active()` and `SQLContext` may be other objects for the same session.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ _quiet: weakref.WeakSet[Any] = weakref.WeakSet()
 
 
 SESSION_ID = "spark.icebergpy.session-id"
-"""The setting with the id of a registered session, which copies that Spark makes of it have too."""
+"""The setting with the id of a registered session; Spark's copies of the session have it, too."""
 
 _SESSION = "_icebergds_session"
 
 
 class Statements(Protocol):
-    """What a session does at `spark.sql`, `spark.table` and `spark.catalog`."""
+    """What `spark.sql`, `spark.table` and `spark.catalog` do in a session."""
 
     def sql(self, spark: SparkSession, /, *args: Any, **kwargs: Any) -> DataFrame: ...
 
@@ -50,9 +50,9 @@ class Registered:
     Attributes:
         application: its id; None if the session runs in another process.
         source: the data source, which knows the catalogs.
-        statements: None if SQL was not asked for.
+        statements: runs SQL; None if the session was registered without SQL.
         again: registers another session in the same way.
-        before: the settings that registration replaced; None for those that were not set.
+        before: values of the settings that registration replaced; None for those that were not set.
     """
 
     application: str | None
@@ -66,12 +66,12 @@ class Registered:
 
 @dataclass(slots=True, weakref_slot=True, eq=False)
 class Session:
-    """A session of the JVM or of the server.
+    """A session of the JVM or of the Connect server.
 
     Attributes:
         key: Spark's own id of it.
-        id: what it is registered as; of a copy, the id of its original.
-        kept: what parts of this package keep for it, by their names.
+        id: the id that it is registered under; a copy has the id of its original.
+        kept: what modules of this package keep for it, by name.
     """
 
     key: str
@@ -83,12 +83,12 @@ sessions: dict[str, Registered] = {}
 """The registered sessions of this process, by their ids."""
 
 _known: weakref.WeakValueDictionary[str, Session] = weakref.WeakValueDictionary()
-# The sources that the JVM's sessions have.
+# The data sources that the JVM's sessions have.
 _sources: dict[str, type[DataSource]] = {}
 
 
 def session_of(spark: SparkSession) -> Session:
-    """The session that an object of PySpark is for."""
+    """The session behind a PySpark object."""
     found: Session | None = spark.__dict__.get(_SESSION)
     if found is None:
         key = _key(spark)
@@ -113,21 +113,21 @@ def _key(spark: SparkSession) -> str:
 
 
 def _copied(original: str | None) -> dict[str, Any]:
-    """What is kept for a session, for a copy: Spark copies temporary views and functions too."""
+    """Copies what is kept for a session to its copy, as Spark copies views and functions."""
     known = _known.get(original or "")
     return {} if known is None else {name: copy(value) for name, value in known.kept.items()}
 
 
 def registered(spark: SparkSession) -> Registered | None:
-    """How a session, or the one that Spark has copied it from, is registered; None if it is not."""
+    """How a session, or the session that it is a copy of, is registered; None if it is not."""
     return sessions.get(session_of(spark).id or "") if sessions else None
 
 
 def need_source(spark: SparkSession) -> None:
-    """Registers the data source of a session, before classic Spark is asked for the format.
+    """Registers a session's data source with Spark, before classic Spark is asked for the format.
 
-    Not sooner: Spark then searches all Python packages for sources, in a process of its own, which
-    takes longer than to plan a read, and what Spark's own reader reads needs no source. Does
+    Not sooner: Spark then searches all Python packages for sources, in a separate process, which
+    takes longer than planning a read, and reads by Spark's own reader need no data source. Does
     nothing if the session has it, or is not registered.
     """
     known = registered(spark)
@@ -141,18 +141,18 @@ def need_source(spark: SparkSession) -> None:
 
 
 def forget_source(spark: SparkSession, plain: type[DataSource]) -> None:
-    """Replaces the data source of a session, if Spark has got it, by one that knows no catalogs."""
+    """Replaces a session's data source, if Spark has one, with one that knows no catalogs."""
     if is_connect(spark) or _sources.pop(session_of(spark).key, None) is not None:
         _keep_replacement_quiet(spark)
         spark.dataSource.register(plain)
 
 
 def _keep_replacement_quiet(spark: SparkSession) -> None:
-    """Filters Spark's warning that this format's source was replaced, and no other one.
+    """Filters only Spark's warning that this format's data source was replaced.
 
-    Spark warns again for each copy of a session, and reads and writes make copies. That the source
-    of a registered session comes first is intended: it knows the session's catalogs. The warning
-    stays with Spark Connect, and where Spark does not log by Log4j.
+    Spark warns again for each copy of a session, and reads and writes make copies. Replacing the
+    source is intended: the registered one knows the session's catalogs. The warning stays with
+    Spark Connect, and if Spark does not log with Log4j.
     """
     if is_connect(spark):
         return
@@ -162,7 +162,7 @@ def _keep_replacement_quiet(spark: SparkSession) -> None:
             _add_filter(spark)
             _quiet.add(jvm)
     except Exception as error:
-        # Whatever keeps the JVM's logging from Python must not keep the format from a session.
+        # If Python cannot configure the JVM's logging, the session must still get the format.
         _LOG.debug("Spark will warn that the data source is replaced: %s", error)
 
 
@@ -171,7 +171,7 @@ def _add_filter(spark: SparkSession) -> None:
     create = in_jvm(spark, f"{_LOG4J}core.filter.RegexFilter.createFilter")
     denying = create(_WARNING, None, False, result.DENY, result.NEUTRAL)
     context = in_jvm(spark, f"{_LOG4J}LogManager.getContext")(False)
-    # Of the nearest logger that is configured, the root one by default: Spark shows what is below
-    # the session's level of each logger that has a configuration of its own.
+    # Filter at the nearest configured logger, by default the root: Spark shows even messages below
+    # the session's level of each logger that has its own configuration.
     context.getConfiguration().getLoggerConfig(_LOGGER).addFilter(denying)
     context.updateLoggers()

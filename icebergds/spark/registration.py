@@ -51,8 +51,8 @@ def register(
 ) -> None:
     """Registers the format `icebergpy` with a session, and the catalogs of its configuration.
 
-    Spark asks for the format by a class, which all its processes get. `icebergds.register` says
-    what the other arguments mean.
+    Spark gets the format as a class, which it passes to all its processes. `icebergds.register`
+    documents the other arguments.
 
     Args:
         statements: what runs SQL; None for Spark itself.
@@ -108,9 +108,9 @@ def unregister(spark: SparkSession) -> bool:
 
 
 def read_catalogs_again(spark: SparkSession) -> None:
-    """Takes over catalogs that a registered session has got since, by whatever way.
+    """Adds catalogs that were set on a registered session since, in whatever way.
 
-    It reads all settings of the session, so it is for names that are not known.
+    It reads all settings of the session, so it is called only for unknown names.
     """
     known = registered(spark)
     if known is not None and (catalogs := _catalogs_of(spark.conf.getAll)) != known.catalogs:
@@ -122,7 +122,7 @@ def read_catalogs_again(spark: SparkSession) -> None:
 def following(of_spark: Callable[..., None]) -> Callable[..., None]:
     """`RuntimeConfig.set` and `unset`, which change the catalogs of a registered session.
 
-    Looking for them in every statement would take longer than to run it.
+    Looking for changed catalogs in every statement would take longer than running it.
     """
 
     @wraps(of_spark)
@@ -138,7 +138,7 @@ def following(of_spark: Callable[..., None]) -> Callable[..., None]:
 
 
 def _catalogs_of(settings: Mapping[str, str]) -> dict[str, dict[str, str]]:
-    """The catalogs of a session's settings."""
+    """The catalogs in a session's settings."""
     catalogs: dict[str, dict[str, str]] = {}
     for key, value in settings.items():
         if key.startswith(CATALOG_PREFIX):
@@ -173,9 +173,9 @@ def _publish_catalogs() -> None:
 
 
 def _warn_of_hidden(spark: SparkSession, catalogs: Mapping[str, Mapping[str, str]]) -> None:
-    """Warns of properties of catalogs that Spark Connect does not give its clients.
+    """Warns of catalog properties that Spark Connect does not give its clients.
 
-    It says that they are set, but not as what, where their names look secret.
+    Spark shows that they are set, but hides their values if their names look secret.
     """
     try:
         settings = spark.sql("SET").collect()
@@ -188,7 +188,7 @@ def _warn_of_hidden(spark: SparkSession, catalogs: Mapping[str, Mapping[str, str
             continue
         if rest not in catalog_properties(name, {}):
             variable = f"PYICEBERG_CATALOG__{name}__{rest.replace('.', '__').replace('-', '_')}"
-            # An underscore of a variable stands for a hyphen.
+            # An underscore in a variable's name stands for a hyphen.
             others = "" if "_" in name + rest else f" or the environment ({variable.upper()})"
             _LOG.warning(
                 "catalog %s has no %s: Spark Connect keeps %s secret from its clients; set it "
@@ -216,7 +216,7 @@ def _active_session_id() -> str | None:
     try:
         return session_of(active_session()).id
     except Exception:
-        # There is none, or it has ended.
+        # There is no application, or it has ended.
         return None
 
 

@@ -64,7 +64,7 @@ def pack_items(items: Iterable[Any]) -> pa.BinaryArray:
 
 
 def items_frame(spark: SparkSession, packed: pa.BinaryArray) -> DataFrame:
-    """A row for each packed item, in a task of its own; `unpacked` reads them."""
+    """A DataFrame with one row and one task per packed item; `unpacked` reads it."""
     rows = pa.table({"number": pa.array(range(len(packed)), pa.int32()), "item": packed})
     return spark.createDataFrame(rows).repartitionById(len(packed), f.col("number"))
 
@@ -77,7 +77,7 @@ def unpacked(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, Any]]:
 
 
 def _packed(value: Any) -> bytes:
-    # The paths in it have much in common.
+    # Compressed, because the paths in it have much in common.
     return zlib.compress(pickle.dumps(value, pickle.HIGHEST_PROTOCOL), level=1)
 
 
@@ -87,7 +87,7 @@ def _nothing() -> int:
 
 @dataclass(frozen=True, slots=True)
 class _Packed:
-    """A task for `mapInArrow`, whose rows are items."""
+    """A task for `mapInArrow`; the input rows are items."""
 
     task: Callable[[Any, TaskAttempt], Any]
 

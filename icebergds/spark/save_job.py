@@ -62,7 +62,7 @@ def run_job(df: DataFrame, planned: PlannedJob) -> Committed | None:
 
 
 def _check_reached(planned: PlannedJob, results: list[TaskResult]) -> None:
-    """Refuses to commit files that this process does not see: the server may be another machine."""
+    """Refuses to commit files that this process cannot see: the server may be another machine."""
     io, files = planned.job.io, written_files(results)
     if files and is_local(io.locate(files[0].file_path)) and not io.exists(files[0].file_path):
         raise InvalidOptionError(
@@ -112,7 +112,7 @@ def discarding(spark: SparkSession, discard: Callable[[], int]) -> Iterator[None
     try:
         yield
     except BaseException as error:
-        # Nothing ran of a plan that was refused.
+        # If Spark refused the plan, nothing ran.
         if not isinstance(error, AnalysisException):
             deadline = time.monotonic() + _SECONDS_TO_CLEAN_UP
             were_killed = _end_tasks(context, tag, deadline)
@@ -121,7 +121,7 @@ def discarding(spark: SparkSession, discard: Callable[[], int]) -> Iterator[None
         raise
     finally:
         if context is not None:
-            # Another error must not hide that of the job if the JVM has ended.
+            # If the JVM has ended, its error must not hide the job's error.
             with suppress(Exception):
                 context.removeJobTag(tag)
 
@@ -132,7 +132,7 @@ def _tagged(spark: SparkSession, tag: str) -> SparkContext | None:
         context = spark.sparkContext
         context.addJobTag(tag)
     except Exception:
-        # Spark Connect has none in this process; some platforms keep it from Python.
+        # Spark Connect has no context in this process; some platforms hide it from Python.
         return None
     return context
 
@@ -141,8 +141,8 @@ def _end_tasks(context: SparkContext | None, tag: str, deadline: float) -> bool:
     """Kills the tasks of a failed job that still run, and waits until they have ended.
 
     Returns:
-        Whether tasks were killed, or may have been. Their Python workers take what has come of
-        the input for all of it, and end a little later.
+        Whether tasks were killed, or may have been. Their Python workers take the input received
+        so far for all of it, and end a little later.
     """
     try:
         stages = None if context is None else _ended_stages(context, tag, deadline)
@@ -159,7 +159,7 @@ def _end_tasks(context: SparkContext | None, tag: str, deadline: float) -> bool:
 
 def _ended_stages(context: SparkContext, tag: str, deadline: float) -> list[SparkStageInfo]:
     """The stages of the jobs with a tag, once none of their tasks runs any more."""
-    # Spark has done so, except after Ctrl-C, where PySpark's own call fails.
+    # Spark has cancelled them already, except after Ctrl-C, when PySpark's own call fails.
     context.cancelJobsWithTag(tag)
     stages = _stages(context, tag)
     while any(stage.numActiveTasks for stage in stages) and time.monotonic() < deadline:

@@ -46,7 +46,7 @@ from icebergds.spec.schema import Schema
 from icebergds.spec.types import NestedField
 
 _LOG = logging.getLogger(__name__)
-# Spark fails for correlated sub-queries among the columns of a union.
+# Spark fails for correlated sub-queries in the columns of a union.
 _ONE_READER = "sub-queries among columns need one reader"
 
 
@@ -82,14 +82,14 @@ def scan_by_reader(
     by_position: bool = False,
     ways: ReadingWays | None = None,
 ) -> tuple[DataFrame, Sequence[PlannedFile]]:
-    """A planned scan as a DataFrame, and the files of it that Spark's own reader reads.
+    """A planned scan as a DataFrame, and those of its files that Spark's own reader reads.
 
-    These are all files that it may read, if the scan was planned for it. Files that are read in
-    different ways are a union, if the scan may be one.
+    Spark reads all files that it may, if the scan was planned for that. Files that are read in
+    different ways are a union, if the scan allows one.
 
     Args:
         by_position: the names of columns and their metadata do not matter.
-        ways: those of the scan, if they are known.
+        ways: how the files of the scan can be read, if already known.
     """
     frame, files = None, scan.files
     if not files:
@@ -117,7 +117,7 @@ def scan_by_reader(
 
 
 def mixed_obstacle(spark: SparkSession, scan: PlannedScan) -> str | None:
-    """Why icebergds reads all files of a scan that must be no union; None if it need not."""
+    """Why icebergds reads all files of a scan that must not be a union; None if it need not."""
     may_be = scan.as_one and has_native_scans(spark, scan.state)
     ways = reading_ways(spark, scan) if may_be else None
     return _ONE_READER if ways is not None and ways.are_several else None
@@ -128,10 +128,10 @@ class ReadingWays:
     """How the files of a scan can be read.
 
     Attributes:
-        rule: for which of them Spark's own reader may read.
-        groups: those that Spark's own reader reads, each by one relation.
-        others: those that it may not read.
-        unread: those that it may read, but does not find its way in.
+        rule: decides which files Spark's own reader may read.
+        groups: files that Spark's own reader reads, each group by one relation.
+        others: files that it may not read.
+        unread: files that it may read, but whose columns it cannot find.
     """
 
     rule: NativeRule
@@ -145,7 +145,7 @@ class ReadingWays:
 
     @property
     def have_others(self) -> bool:
-        """Whether icebergds reads files."""
+        """Whether icebergds reads some of the files."""
         return bool(self.others or self.unread)
 
 
@@ -162,7 +162,7 @@ def reading_ways(spark: SparkSession, scan: PlannedScan) -> ReadingWays | None:
 def _native_frame(
     spark: SparkSession, scan: PlannedScan, ways: ReadingWays, by_position: bool
 ) -> tuple[DataFrame | None, list[PlannedFile], list[PlannedFile]]:
-    """The rows of files that Spark's own reader reads, these files, and those that it cannot."""
+    """The rows that Spark's own reader reads, their files, and the files that it cannot read."""
     rule, unread = ways.rule, list(ways.unread)
     frames: list[DataFrame] = []
     read: list[PlannedFile] = []
@@ -207,8 +207,8 @@ def planned_dataframe(
     """Returns the rows of task groups as a DataFrame, one Spark task for each.
 
     They are passed to the data source, which then plans nothing. Spark does not know the size of a
-    Python data source, so it never broadcasts one; `mapInArrow` over a local DataFrame of task
-    groups would look as small as that DataFrame.
+    Python data source, so it never broadcasts one; with `mapInArrow` over a local DataFrame of task
+    groups, it would take the rows to be as few as the groups.
     """
     prepare_thread(spark)
     packed = base64.b64encode(pack_scan(plan, task_groups)).decode()
@@ -216,10 +216,10 @@ def planned_dataframe(
 
 
 def _no_rows(spark: SparkSession, columns: Schema) -> DataFrame:
-    """No rows, which Spark knows when it plans a query.
+    """An empty DataFrame that Spark knows to be empty when it plans a query.
 
-    Spark would compile conditions on local rows at once, and fails to compile `typeof`; on their
-    partitions it finds first that there are none.
+    Spark would compile conditions on local rows at once, and fails to compile `typeof`; with
+    partitions it first finds that there are none.
     """
     schema = spark_schema(columns)
 
@@ -286,7 +286,7 @@ def _without_keys(
     """The rows whose keys are in none of the equality deletes.
 
     Args:
-        rows: with the columns of the plan, among them the key columns.
+        rows: have the columns of the plan, including the key columns.
         deletes: equality deletes that apply to all rows.
         history: all schemas of the table.
 
@@ -302,7 +302,7 @@ def _without_keys(
         fields = tuple(keys.fields[field_id] for field_id in ids)
         key_plan = replace(plan, columns=Schema(fields), row_filter=TRUE)
         found = native_frame(spark, key_plan, files, history, names=None, lacked={})
-        # Those of a file that was damaged or replaced would be others, without an error.
+        # If a file was damaged or replaced, Spark would read other keys without an error.
         if found is None or not (is_connect(spark) or has_sizes(found, plan.io, files)):
             return None
         deleted = [f"{NATIVE_PREFIX}deleted{field_id}" for field_id in ids]
@@ -312,7 +312,7 @@ def _without_keys(
             if _may_be_null(field, files):
                 are_equal = are_equal & column.eqNullSafe(f.col(name))
             else:
-                # Spark finds a key sooner that it need not tell from null.
+                # Spark's lookup is faster if it need not handle null keys.
                 are_equal = are_equal & (column == f.col(name))
         rows = rows.join(f.broadcast(found.toDF(*deleted)), are_equal, "left_anti")
     return rows

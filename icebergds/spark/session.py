@@ -17,7 +17,7 @@ _acting: ContextVar[SparkSession | None] = ContextVar("acting", default=None)
 
 @contextmanager
 def acting_in(spark: SparkSession) -> Iterator[None]:
-    """Makes a session the active one for this package, in the block: its catalogs count."""
+    """Makes a session, with its catalogs, the active one for this package in the block."""
     token = _acting.set(spark)
     try:
         yield
@@ -32,7 +32,7 @@ def active_session(asked: str = "this") -> SparkSession:
         asked: what needs it, for the message.
 
     Raises:
-        InvalidOptionError: there is none.
+        InvalidOptionError: there is no session.
     """
     try:
         return _acting.get() or SparkSession.active()
@@ -46,7 +46,7 @@ def session_or_active(spark: SparkSession | None) -> SparkSession | None:
     """A session, or else the active one; None if there is none.
 
     Raises:
-        InvalidOptionError: what was given is no session.
+        InvalidOptionError: `spark` is not a session.
     """
     if spark is not None and not hasattr(spark, "conf"):
         raise InvalidOptionError(f"spark = {spark!r}: expected a SparkSession")
@@ -79,12 +79,12 @@ def session_setting(spark: SparkSession | None) -> Setting:
 
 
 def is_connect(spark: SparkSession) -> bool:
-    """Whether a session is one of Spark Connect."""
+    """Whether a session is a Spark Connect session."""
     return type(spark).__module__.startswith("pyspark.sql.connect")
 
 
 def in_zone_of(spark: SparkSession, options: Mapping[str, str]) -> dict[str, str]:
-    """The options of a load with the session's time zone, unless they name one."""
+    """Adds the session's time zone to the options of a load, unless they name one."""
     if any(name.lower() == "time-zone" for name in options):
         return dict(options)
     zone = session_zone(spark)

@@ -1,6 +1,6 @@
 """Describes tables of Spark's session catalog that are folders of files, and renames them.
 
-By SQL and the DataFrame API alone, so that it is the same through Spark Connect.
+Uses only SQL and the DataFrame API, so that it works the same through Spark Connect.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def session_table(spark: SparkSession, name: str) -> ForeignTable:
 
     Raises:
         NoSuchTableError: there is no such table.
-        InvalidOptionError: it is a view, a bucketed table, or one of another catalog or format.
+        InvalidOptionError: it is a view, a bucketed table, or of another catalog or format.
         InvalidDataError: a column has a type that Iceberg lacks.
     """
     quoted = in_backticks(identifier_of(name))
@@ -81,16 +81,16 @@ def session_table(spark: SparkSession, name: str) -> ForeignTable:
 
 
 def _has_default(frame: DataFrame, name: str) -> bool:
-    """Whether Spark reads another value than null from files that lack a column."""
+    """Whether Spark reads a value other than null from files that lack a column."""
     text = frame.schema[name].metadata.get("EXISTS_DEFAULT")
     return text is not None and not text.upper().startswith(("NULL", "CAST(NULL "))
 
 
 def _partition_values(frame: DataFrame, columns: Sequence[str]) -> dict[str, dict[str, str | None]]:
-    """The values of the partition of each file that has rows, by its location.
+    """The partition values of each file that has rows, by its location.
 
-    A folder may be named otherwise: a partition of an external table can be renamed, and have any
-    location.
+    Folder names may differ from them: a partition of an external table can be renamed, and can have
+    any location.
     """
     if not columns:
         return {}
@@ -103,12 +103,12 @@ def _partition_values(frame: DataFrame, columns: Sequence[str]) -> dict[str, dic
 
 
 def _decoded(location: str) -> str:
-    """A location of a file without Spark's own encoding."""
+    """Removes Spark's encoding from the location of a file."""
     return _plain(unquote(location))
 
 
 def _format_of_hive(told: Mapping[str, Any]) -> str:
-    """The format of a table that Hive's classes read, or else the name of their class."""
+    """The format of a Hive table by its input format class, or else the class's name."""
     name = str(told.get("input_format", ""))
     found = (each for each in _PROVIDERS if f".{each}." in name.lower())
     return next(found, name or _HIVE)
@@ -122,7 +122,7 @@ def rename_session_table(spark: SparkSession, name: str, new_name: str) -> None:
     """
     target = identifier_of(new_name)
     if target[0] == _SESSION_CATALOG:
-        # Spark takes no catalog there.
+        # Spark does not accept a catalog there.
         target = target[1:]
     spark.sql(f"ALTER TABLE {in_backticks(identifier_of(name))} RENAME TO {in_backticks(target)}")
 

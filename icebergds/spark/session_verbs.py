@@ -1,8 +1,9 @@
-"""Methods of registered sessions: their statements, and tables of Spark's own catalog.
+"""Replaces session methods: statements, tables, and creating tables in Spark's own catalog.
 
-Tables of this format in Spark's own catalog, where they could not be read again, are refused. Spark
-asks no data source when a table with columns is created: CREATE TABLE, `saveAsTable` with a path
-and `catalog.createTable` leave a name whose options, and so its location, are lost.
+Creating tables of this format in Spark's own catalog is refused, because they could not be read
+again. Spark does not call a data source when it creates a table with columns: CREATE TABLE,
+`saveAsTable` with a path and `catalog.createTable` leave a name without its options, and so without
+its location.
 """
 
 from __future__ import annotations
@@ -74,7 +75,7 @@ def catalog(of_spark: Any) -> property:
 
 
 def new_session(of_spark: Callable[..., Any]) -> Callable[..., Any]:
-    """`SparkSession.newSession`: as Spark's, it has its own settings, but for our catalogs."""
+    """`SparkSession.newSession`: has its own settings, as in Spark, but keeps our catalogs."""
 
     @wraps(of_spark)
     def new_session(self: SparkSession) -> Any:

@@ -1,4 +1,4 @@
-"""Writes values as constants of Spark's SQL, whose meaning depends on no setting of a session."""
+"""Writes values as Spark SQL constants that mean the same under all session settings."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def constant_text(field_type: ScalarType, value: Any) -> str:
     """The SQL text of a value.
 
     Args:
-        field_type: of the column; Spark's may be another one, such as text for a uuid.
+        field_type: of the column; Spark's type may differ, such as string for a uuid.
         value: as in memory (`spec.values`), not null.
     """
     wanted = spark_type(field_type).simpleString()

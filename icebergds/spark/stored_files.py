@@ -1,4 +1,4 @@
-"""Tells from footers how Spark's Parquet reader finds columns in data files."""
+"""Reads footers to decide how Spark's Parquet reader finds columns in data files."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _PLAIN_NAME = re.compile(r"[\x20-\x7e]+")
 
 @dataclass(frozen=True, slots=True)
 class FoundBy:
-    """How the columns of a file are found: by these names; by field ids if there are none."""
+    """How the columns of a file are found: by these names, or by field ids if there are none."""
 
     names: StoredNames | None
 
@@ -65,14 +65,14 @@ def found_by(
 ) -> list[FoundBy | None]:
     """How columns are found in each file of a table with a name mapping; reads all footers.
 
-    The files are such as `scan.plan.native_forms` allows.
+    The files must be allowed by `scan.plan.native_forms`.
 
     Args:
         fields: the columns that are read.
-        by_id: columns of files with field ids are found by these, else by their names.
+        by_id: find columns by field ids in files that have them, otherwise by their names.
 
     Returns:
-        None for files whose columns Spark would read otherwise than icebergds, or not at all.
+        None for files whose columns Spark would read differently from icebergds, or not at all.
     """
     paths = (file.file_path for file in files)
     with ThreadPoolExecutor(readers_of(plan.io, paths)) as pool:
@@ -85,7 +85,7 @@ def _found_by(
     try:
         columns = _columns(plan.io, file)
     except IcebergError:
-        # Whoever reads the file says what is wrong.
+        # Reading the file raises the error.
         return None
     if by_id and has_ids(columns):
         return FoundBy(None)
@@ -121,7 +121,7 @@ def _names(columns: Sequence[FileColumn], fields: Sequence[NestedField]) -> Stor
 
 
 def _is_stored_alike(column: FileColumn, field: NestedField) -> bool:
-    """Whether a column is stored as icebergds stores a field, so that nothing is converted."""
+    """Whether a column is stored as icebergds stores the field, so that nothing is converted."""
     return column.kind is ColumnKind.LEAF and column.arrow_type == to_arrow(field.field_type)
 
 

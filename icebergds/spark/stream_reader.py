@@ -45,7 +45,7 @@ class IcebergStreamReader(DataSourceStreamReader):
         self._options = options
         self._load: Callable[[], TableStream] | None = load
         self._loaded: TableStream | None = None
-        # Whether the trigger that loaded it last has not used it to find its end yet.
+        # Whether the trigger that loaded it has yet to use it to find its end.
         self._is_new = False
         self._known: StreamFiles | None = StreamFiles()
         self._first: StreamOffset | None = None
@@ -128,5 +128,5 @@ class IcebergStreamReader(DataSourceStreamReader):
 
 
 if admission is not None:
-    # Registered, because Spark checks with isinstance and Spark 4.1 has no such base class.
+    # Spark checks with isinstance, and Spark 4.1 has no such base class to inherit from.
     admission.SupportsTriggerAvailableNow.register(IcebergStreamReader)

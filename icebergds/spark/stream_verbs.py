@@ -1,4 +1,4 @@
-"""The streams of registered sessions: by format, and by names of tables."""
+"""Replaces methods of stream readers and writers: by format, and by table name."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _PARTITIONING = "_icebergds_partitioning"
 
 
 def format(of_spark: Callable[..., Any]) -> Callable[..., Any]:
-    """`format` of readers and writers of streams, which are all of the data source."""
+    """`format` of stream readers and writers; the data source implements all of them."""
     noted = noting_format(of_spark)
 
     @wraps(of_spark)
@@ -75,7 +75,7 @@ def to_table(of_spark: Callable[..., Any]) -> Callable[..., Any]:
         if not is_named or not _is_ours(session, WRITER, tableName):
             return of_spark(self, tableName, format, outputMode, partitionBy, queryName, **options)
         named = _named(session, tableName)
-        # As Spark does, the table is created where there is none.
+        # As in Spark, the table is created if it does not exist.
         given = {"create": "true", **options, "catalog": named["catalog"]}
         return self.start(named["path"], FORMAT, outputMode, partitionBy, queryName, **given)
 
@@ -116,7 +116,7 @@ def _named(session: SparkSession, table: str) -> dict[str, str]:
 
 
 def partition_by(of_spark: Callable[..., Any]) -> Callable[..., Any]:
-    """`DataStreamWriter.partitionBy`, whose columns Spark passes to no Python data source."""
+    """`DataStreamWriter.partitionBy`; Spark does not pass its columns to Python data sources."""
 
     @wraps(of_spark)
     def partition_by(self: Any, *cols: Any) -> Any:

@@ -1,7 +1,7 @@
 """Writes `df.writeStream.format("icebergpy")`: each micro-batch is committed exactly once.
 
-Spark creates one writer to plan a batch and another to commit it, and tells neither which query is
-running. Tasks know the query id, so they report it in their messages.
+Spark creates one writer to plan a batch and another to commit it, and gives neither the query id.
+Tasks know the query id, so they report it in their messages.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def batch_writer(
 
     write = parse_write_options(options.write)
     if _commits_batches() and not write.merge_schema:
-        # As the last batch left the table, if nobody else has changed it: no request is needed.
+        # The table as the last batch left it, current if nobody else changed it; needs no request.
         table = last_seen_for_write(write.address)
         if table is not None:
             with suppress(IcebergError):
@@ -81,7 +81,7 @@ class IcebergStreamWriter(DataSourceStreamArrowWriter):
     """Writes a micro-batch of a query to a table.
 
     Args:
-        is_current: whether the table was loaded for it; else it is as this process saw it before.
+        is_current: whether the table was loaded for this batch; else this process saw it earlier.
     """
 
     def __init__(
@@ -117,8 +117,8 @@ class IcebergStreamWriter(DataSourceStreamArrowWriter):
     def commit(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
         """Commits a micro-batch, or deletes its files if the table already has it.
 
-        Then maintains the table, if that is asked for and due. The batch stands, whatever comes of
-        that.
+        Then maintains the table, if that is configured and due. The batch stays committed, whatever
+        the outcome.
         """
         from icebergds.operations.write.jobs import commit_batch
 
@@ -138,7 +138,7 @@ class IcebergStreamWriter(DataSourceStreamArrowWriter):
             query_id,
             batchId,
             may_miss_batches=self._may_miss_batches,
-            # The job may need what is newer than an old state.
+            # The job may need parts of the table that an old state lacks.
             table=self._table if self._is_current or self._is_of(done[0]) else None,
         )
         # None if the batch is repeated: if maintenance killed the process, the query goes on.
@@ -162,5 +162,5 @@ class IcebergStreamWriter(DataSourceStreamArrowWriter):
             discard_results(self._job, self._catalog_properties, results)
 
     def __getstate__(self) -> dict[str, Any]:
-        # Spark pickles it for tasks alone, which must not learn the catalog's password.
+        # Spark pickles it only for tasks, which must not get the catalog's password.
         return {**self.__dict__, "_catalog_properties": None, "_table": None}

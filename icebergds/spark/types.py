@@ -119,7 +119,7 @@ def spark_type(field_type: IcebergType) -> spark.DataType:
 
 
 def all_nullable(data_type: _Type) -> _Type:
-    """The type with nulls allowed at every level, as Spark reads files."""
+    """Makes a type nullable at every level, as Spark reads files."""
     match data_type:
         case spark.StructType(fields=fields):
             nullable: spark.DataType = spark.StructType(

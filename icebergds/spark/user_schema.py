@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 def project_load_schema(
     user: spark.StructType, state: TableState, schema: Schema, *, of_feed: bool
 ) -> Schema:
-    """The columns of a load that gives its schema, which may name metadata columns, too.
+    """The columns of a load for which a schema was given; it may name metadata columns, too.
 
     Args:
         user: the schema given to the load.

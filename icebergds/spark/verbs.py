@@ -1,4 +1,4 @@
-"""What readers and writers of registered sessions have in common."""
+"""Shares what readers and writers of registered sessions have in common."""
 
 from __future__ import annotations
 
@@ -27,23 +27,23 @@ if TYPE_CHECKING:
 FORMAT = "icebergpy"
 
 READER = "spark.icebergpy.reader"
-"""The setting of registered sessions whose readers are ours."""
+"""The setting that makes the readers of a registered session ours."""
 
 WRITER = "spark.icebergpy.writer"
-"""The setting of registered sessions whose writers are ours."""
+"""The setting that makes the writers of a registered session ours."""
 
 _IS_FORMAT = "_icebergds_is_format"
-# Between the two parts of a pair, as Scala writes it.
+# Scala's separator between key and value of a pair.
 _ARROW = " -> "
 
 
 def is_format(source: object) -> bool:
-    """Whether a format that a user names is this one."""
+    """Whether a format that a user names is `icebergpy`."""
     return isinstance(source, str) and source.lower() == FORMAT
 
 
 def noting_format(of_spark: Callable[..., Any]) -> Callable[..., Any]:
-    """`format` of readers and writers, which notes on them whether it is this one."""
+    """`format` of readers and writers; notes on them whether it is this format."""
 
     @wraps(of_spark)
     def format(self: Any, source: str) -> Any:
@@ -59,9 +59,9 @@ def has_format(verb: Any) -> bool:
 
 
 def is_ours(verb: Any, setting: str) -> bool:
-    """Whether a reader or writer is for us: by its format, and a setting of its session.
+    """Whether we handle a reader or writer, by its format and a setting of its session.
 
-    If Spark is asked for the format instead, its session gets the data source.
+    If Spark handles the format instead, its session gets the data source.
     """
     if not has_format(verb):
         return False
@@ -73,7 +73,7 @@ def is_ours(verb: Any, setting: str) -> bool:
 
 
 def is_on(spark: SparkSession, setting: str) -> bool:
-    """Whether a session is registered, with a setting of it."""
+    """Whether a session is registered and a setting of it is true."""
     return registered(spark) is not None and spark.conf.get(setting, "false") == "true"
 
 
@@ -85,13 +85,13 @@ def session_of_verb(verb: Any) -> SparkSession:
 
 
 def named_table(given: Mapping[str, str], name: str) -> dict[str, str]:
-    """The options of a table that is named as in Spark, with a catalog's name first.
+    """The options of a table named as in Spark, beginning with a catalog.
 
     Args:
-        given: the options so far; those with `catalog` have the name in that catalog.
+        given: the options so far; if they have `catalog`, `name` is the name in that catalog.
 
     Raises:
-        NoSuchTableError: the name begins with no catalog that is known.
+        NoSuchTableError: the name does not begin with a known catalog.
     """
     if any(option.lower() == "catalog" for option in given):
         return {**given, "path": name}
@@ -106,9 +106,9 @@ def named_table(given: Mapping[str, str], name: str) -> dict[str, str]:
 
 
 def with_name(given: Mapping[str, str], path: str) -> dict[str, str]:
-    """The options of a path, which may be a name that begins with a catalog of ours.
+    """The options of a path, which may be a name that begins with one of our catalogs.
 
-    A file or directory of the name, and the option `catalog`, come first.
+    A file or directory of that name, and the option `catalog`, take precedence.
     """
     if any(option.lower() == "catalog" for option in given):
         return {**given, "path": path}
@@ -130,7 +130,7 @@ def names_our_table(session: SparkSession, table: str) -> bool:
         return begins_with_catalog(catalogs_of_active_session(), parts)
 
 
-# What Spark says of a name that begins with no catalog: its own has no namespaces of several parts.
+# Spark's errors for a name without a known catalog: its own has no multi-part namespaces.
 _NESTED = (
     "REQUIRES_SINGLE_PART_NAMESPACE",
     "NESTED_DATABASE_UNSUPPORTED_BY_V1_SESSION_CATALOG",
@@ -138,7 +138,7 @@ _NESTED = (
 
 
 def unknown_catalog(error: PySparkException) -> str | None:
-    """The first part of a name in which Spark misses the catalog; None for other errors."""
+    """The catalog that Spark did not find in a name; None for other errors."""
     if error.getCondition() not in _NESTED:
         return None
     parameters = error.getMessageParameters() or {}
@@ -150,7 +150,7 @@ def unknown_catalog(error: PySparkException) -> str | None:
 
 def options_of(extra_options: Any) -> dict[str, str]:
     """The options that a classic reader or writer holds, with names as they were given."""
-    # As one text, since each call to the JVM takes long; with what no option has in it.
+    # As one text, because each JVM call takes long; the separator occurs in no option.
     separator = f"\n{uuid.uuid4()}\n"
     text: str = extra_options.originalMap().mkString(separator)
     options = (option.partition(_ARROW) for option in text.split(separator) if text)

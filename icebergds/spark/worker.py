@@ -1,4 +1,4 @@
-"""Avoids what PySpark and its connection to the JVM take around each task in Python workers."""
+"""Avoids per-task overhead of PySpark and its JVM connection in Python workers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def settle_worker() -> None:
     """Reduces what PySpark does around each task, which can take longer than the task itself.
 
     PySpark collects garbage after each task; freezing what is imported so far makes that fast.
-    To be called before a task reads its rows.
+    Call it before a task reads its rows.
     """
     global _times_settled
     # The first task imports what it needs, after which PySpark has collected garbage.
@@ -39,23 +39,23 @@ def spare_archives() -> None:
 
 
 def acknowledge() -> None:
-    """Acknowledges now what this process has received on its TCP connections, where Linux can.
+    """Acknowledges data received on this process's TCP connections at once (Linux only).
 
     Spark sends a task in parts, and TCP may hold a small part back until the one before it is
-    acknowledged (Nagle's algorithm). The kernel would wait 40 ms for an answer to send along, but a
-    task answers nothing before it has all parts.
+    acknowledged (Nagle's algorithm). The kernel would delay it by 40 ms to send it with an answer,
+    but a task does not answer before it has all parts.
     """
     # With a default timeout, a socket object makes the connection non-blocking for all.
     if sys.platform != "linux" or socket.getdefaulttimeout() is not None:
         return
-    # Not every system lets it see its files.
+    # Not every system lets a process list its open files.
     with suppress(OSError):
         for name in os.listdir("/proc/self/fd"):
             _acknowledge(int(name))
 
 
 def _acknowledge(descriptor: int) -> None:
-    # Not all are sockets, or of TCP, or still open.
+    # Not all are TCP sockets, or still open.
     with suppress(OSError):
         connection = socket.socket(fileno=descriptor)
         try:

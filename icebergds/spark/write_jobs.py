@@ -53,7 +53,7 @@ _LOG = logging.getLogger(__name__)
 
 
 def log_cost(write: PreparedJob) -> None:
-    """Logs a warning if rows of a partitioned table should be shuffled and are not."""
+    """Logs a warning if rows of a partitioned table should be shuffled but are not."""
     if not isinstance(write, PreparedWrite):
         return
     spec = write.plan.spec

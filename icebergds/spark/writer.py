@@ -64,8 +64,8 @@ class IcebergWriter(DataSourceArrowWriter):
             discard_results(self._job, self._catalog_properties, _results(messages))
 
     def __getstate__(self) -> dict[str, Any]:
-        # Spark pickles a writer twice: first in the function of the tasks, which must not learn
-        # the catalog's password, and then by itself, to commit or abort.
+        # Spark pickles a writer twice: first in the function of the tasks, which must not get the
+        # catalog's password, and then by itself, to commit or abort.
         goes_to_tasks, self._goes_to_tasks = self._goes_to_tasks, False
         if goes_to_tasks and self._catalog_properties:
             return {**self.__dict__, "_catalog_properties": None}
@@ -100,9 +100,9 @@ def run_task(task: Task, batches: Iterator[pa.RecordBatch]) -> TaskResult:
 
 
 def packed_job(job: PreparedJob) -> tuple[bytes, Mapping[str, str]]:
-    """A pickled job without the properties of its catalog, and these.
+    """A pickled job without its catalog's properties, and these properties.
 
-    Pickled, so that tasks need not import the commit code, which is half of all imports: every
+    It is pickled so that tasks need not import the commit code, which is half of all imports: every
     Python worker would pay for it before its first row.
     """
     from icebergds.operations.write.jobs import with_catalog_properties
@@ -114,7 +114,7 @@ def unpacked_job(packed: bytes, catalog_properties: Mapping[str, str] | None) ->
     """A packed job with the properties of its catalog.
 
     Raises:
-        IcebergError: there are none, since this writer is one for tasks.
+        IcebergError: there are no properties, because this writer was pickled for tasks.
     """
     from icebergds.operations.write.jobs import with_catalog_properties
 

@@ -58,10 +58,10 @@ class TaskAttempt:
         *,
         is_plain: bool = False,
     ) -> str:
-        """The location of a new file, which is written next.
+        """Assigns the location of the file to write next.
 
         Args:
-            is_plain: whether every reader of the format reads the file.
+            is_plain: whether every reader of the format can read the file.
         """
         name = self._names.name(len(self._started), file_format, content)
         location = self._locations.location(name, spec, self._table_schema, partition)
@@ -82,7 +82,7 @@ class TaskAttempt:
         """Deletes all files of the attempt, as far as possible; never raises.
 
         Args:
-            error: why the attempt failed; it tells of the files if it is one of the storage.
+            error: why the attempt failed; if it is a StorageError, it also reports these files.
         """
         for writer in self._open.values():
             with suppress(Exception):

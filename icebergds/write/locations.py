@@ -34,7 +34,7 @@ _HASH_DIRECTORIES = (slice(0, 4), slice(4, 8), slice(8, 12), slice(12, 20))
 # Most file systems limit names to this many bytes; names of partitions are ASCII.
 _LONGEST_NAME = 255
 _DIGEST_BYTES = 16
-# A character of UTF-8 in URL encoding.
+# One URL-encoded UTF-8 character.
 _CHARACTER = re.compile(r"[^%]|%[0-7C-F][0-9A-F](?:%[89AB][0-9A-F])*")
 
 
@@ -147,7 +147,7 @@ def _shortened(directory: str) -> str:
         return directory
     digest = hashlib.blake2b(directory.encode(), digest_size=_DIGEST_BYTES).hexdigest()
     most = _LONGEST_NAME - len(digest) - 1
-    # A few more characters than fit, so that the last one that fits is seen whole.
+    # Scan a few more characters than fit, so that the last one that fits is not cut.
     ends = (found.end() for found in _CHARACTER.finditer(directory, 0, most + 12))
     return f"{directory[: max(end for end in ends if end <= most)]}-{digest}"
 

@@ -2,7 +2,7 @@
 
 A row that a snapshot deletes from one file and re-inserts unchanged into another, as copy-on-write
 does with unaffected rows, is a carry-over. All files between which rows may be carried over go to
-one task: those of one partition, because equal rows are in the same partition.
+one task: the files of one partition, because equal rows are in the same partition.
 """
 
 from __future__ import annotations

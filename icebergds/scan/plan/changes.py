@@ -1,8 +1,8 @@
 """Plans a change feed: the data files with changed rows (spec: Snapshots, Scan Planning).
 
-Each snapshot is compared with its parent. Manifests in both list the same files, so only the others
-are read. If delete files were added or removed, they are matched with all data files. Deleted
-entries in manifests are ignored, because writers treat them differently.
+Each snapshot is compared with its parent. Manifests in both list the same files, so only the
+other manifests are read. If delete files were added or removed, they are matched with all data
+files. Deleted entries in manifests are ignored, because writers treat them differently.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def plan_appends(
 ) -> list[PlannedFile]:
     """The data files that the appends of a range added, with the deletes at its end.
 
-    A file that a later snapshot of the range replaced or removed has the deletes that it had just
+    A file that a later snapshot of the range replaced or removed gets the deletes that applied just
     before, and also the equality deletes at the end.
 
     Args:
@@ -112,10 +112,10 @@ def parent_of(metadata: TableMetadata, snapshot: Snapshot) -> Snapshot | None:
 
 
 def not_an_append(snapshot: Snapshot, table: str, prefix: str = "") -> InvalidOptionError:
-    """The error of an incremental append read that finds a snapshot of another operation.
+    """The error if an incremental append read finds a snapshot of another operation.
 
     Args:
-        prefix: of the name of the option that skips such snapshots.
+        prefix: prefix of the option that skips such snapshots.
     """
     operation = snapshot.operation or "operation not recorded"
     kind = "delete" if snapshot.operation == "delete" else "overwrite"
@@ -132,7 +132,7 @@ class ChangePlanner:
     Args:
         schema: the schema that is read.
         row_filter: bound to `schema`.
-        wrong_counts: what to do if a manifest has other files than the manifest list counts.
+        wrong_counts: what to do if a manifest's files differ from the counts in the manifest list.
     """
 
     def __init__(
@@ -192,7 +192,7 @@ class ChangePlanner:
         return self.marked(found)
 
     def marked(self, files: list[PlannedFile]) -> list[PlannedFile]:
-        """The files, marked if they contradict their partitions."""
+        """The files, marked if their values contradict their partitions."""
         return (
             [
                 replace(file, contradicted=file.entry.data_file.file_path in self._contradicted)
@@ -303,7 +303,7 @@ class ChangePlanner:
         return pruned.entries[: len(pruned.entries) - pruned.beyond]
 
     def _keep_only(self, state: _State) -> None:
-        """Drops what the next snapshot of the range cannot share with this one."""
+        """Drops what the next snapshot of the range cannot reuse."""
         self._states = {state.snapshot_id: state}
         used = {manifest.manifest_path for manifest in (*state.data, *state.deletes)}
         self._read = {

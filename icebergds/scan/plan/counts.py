@@ -48,7 +48,7 @@ class FileCounts:
 
     @property
     def skipped(self) -> int:
-        """How many files were skipped; without those in skipped manifests if these do not say."""
+        """How many files were skipped, as far as known for those in skipped manifests."""
         return (self.by_summaries or 0) + self.by_partition + self.by_metrics + self.empty
 
 
@@ -57,8 +57,8 @@ class PlanCounts:
     """What planning read and skipped.
 
     Attributes:
-        written_with: the table's schemas when the manifests that were read were written, as JSON;
-            None among them if one does not tell.
+        written_with: the table schemas recorded in the manifests that were read, as JSON; contains
+            None if a manifest has none.
     """
 
     data_manifests: ManifestCounts = ManifestCounts()

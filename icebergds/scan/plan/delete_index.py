@@ -93,7 +93,7 @@ class DeleteIndex:
         return AppliedDeletes(positions, equality) if positions or equality else _NO_DELETES
 
     def compares_metrics(self, entry: ManifestEntry) -> bool:
-        """Whether `deletes_for` looks at the metrics of a data file, if it is old enough."""
+        """Whether `deletes_for` uses the metrics of a data file, if the file is old enough."""
         keys = self._keys
         return bool(keys) and (None in keys or partition_of(entry.data_file) in keys)
 
@@ -123,7 +123,7 @@ _NO_DELETES = AppliedDeletes()
 
 
 def key_types(history: Sequence[Schema], equality_ids: Iterable[int]) -> dict[int, IcebergType]:
-    """The newest type of each key field, also of dropped ones; `history` from newest to oldest."""
+    """The newest type of each key field, also if dropped; `history` is newest first."""
     found: dict[int, IcebergType] = {}
     for field_id in equality_ids:
         for schema in history:

@@ -1,4 +1,4 @@
-"""Plans a scan on the driver: from a snapshot to its files (spec: Scan Planning).
+"""Plans the files of a snapshot's scan on the driver (spec: Scan Planning).
 
 Manifests are pruned by their partition summaries, files by their partition and metrics, with the
 partition spec of their manifest. The remaining files are joined with the deletes that apply to
@@ -45,7 +45,7 @@ from icebergds.spec.snapshot import Snapshot
 
 _LOG = logging.getLogger(__name__)
 _FILES_WITH_METRICS = 256
-# Names of files in a warning.
+# How many file names a warning shows.
 _SHOWN = 3
 _FILES_AT_A_TIME = 4096
 _BYTES_AT_A_TIME = 16 << 20
@@ -75,9 +75,9 @@ class PlannedFile:
     Attributes:
         snapshot_id: the snapshot that the deletes are from, if a plan has files of several
             snapshots.
-        contradicted: the file has other values in partition columns than its partition, as far as
-            the statistics tell that planning read; what a filter selects is not told by the
-            partition.
+        contradicted: the statistics that planning read show that partition columns have values
+            other than the partition's, so the partition does not determine what a filter
+            selects.
     """
 
     entry: ManifestEntry
@@ -117,10 +117,10 @@ def plan_files(
         snapshot: the snapshot to read; None reads nothing.
         schema: the schema that is read.
         row_filter: bound to `schema`.
-        stats_of: field ids of columns whose metrics are read besides those of the filter.
-        wrong_counts: what to do if a manifest has other files than the manifest list counts.
+        stats_of: field ids of columns whose metrics are read in addition to those of the filter.
+        wrong_counts: what to do if a manifest's files differ from the counts in the manifest list.
         with_metrics: whether the data files keep the metrics that planning has read.
-        chosen: which of the files to return; all by default. The others take no memory.
+        chosen: selects the files to return; all by default. The others take no memory.
 
     Raises:
         MissingFileError: a manifest list or manifest does not exist.
@@ -154,7 +154,7 @@ def plan_files_counted(
     with_metrics: bool = True,
     chosen: Callable[[PlannedFile], bool] = _all,
 ) -> PlannedFiles:
-    """Does what `plan_files` does, and counts what was skipped; same arguments and errors."""
+    """Like `plan_files`, and counts what was skipped; same arguments and errors."""
 
     def listed(files: Iterable[PlannedFile]) -> list[PlannedFile]:
         return list(filter(chosen, files))
@@ -191,10 +191,10 @@ def gather_files(
     Args:
         gather: called by several threads; without metrics, with the files of a large manifest in
             parts. Called again for all files if some of them turn out to need further deletes.
-        all_deletes: read the deletes of all partitions, also of those that the filter excludes.
+        all_deletes: read the deletes of all partitions, including those that the filter excludes.
 
     Returns:
-        What it returned, in the order of the files, and what was skipped.
+        The function's results, in the order of the files, and what was skipped.
     """
     if snapshot is None or row_filter == FALSE:
         return [], PlanCounts()
@@ -333,15 +333,15 @@ def _warn_of_contradicted(location: str, entries: Sequence[ManifestEntry]) -> No
 
 
 def _parts(columns: EntryColumns) -> Iterator[EntryColumns]:
-    """The entries of a manifest, so few at a time that their objects take little memory."""
+    """The entries of a manifest in parts whose objects take little memory."""
     for start in range(0, len(columns), _FILES_AT_A_TIME):
         yield columns.take(np.arange(start, min(start + _FILES_AT_A_TIME, len(columns))))
 
 
 def _bare_files(columns: EntryColumns, index: DeleteIndex) -> Iterator[PlannedFile]:
-    """The files of a manifest without their metrics, which only their deletes depend on.
+    """The files of a manifest without metrics, which are needed only to find their deletes.
 
-    Few files have metrics at a time: what they leave in memory would be more than the files.
+    Few files have metrics at a time: the metrics would take more memory than the files.
     """
     entries = replace(columns, stats={}).entries()
     compared = [index.compares_metrics(entry) for entry in entries]
@@ -387,7 +387,7 @@ def all_manifests(
 def checked_manifests(
     io: FileIO, snapshot: Snapshot, wrong_counts: WrongCounts
 ) -> tuple[tuple[ManifestFile, ...], WrongCounts]:
-    """What `all_manifests` returns, for who only deletes files."""
+    """Like `all_manifests`, for callers that only delete files."""
     if snapshot.key_id is not None:
         raise UnsupportedFeatureError(
             f"snapshot {snapshot.snapshot_id}: its manifest list is encrypted; reading encrypted "

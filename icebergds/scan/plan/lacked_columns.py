@@ -1,4 +1,4 @@
-"""Tells the values of partition columns that a data file may lack (spec: Column Projection)."""
+"""Finds values of partition columns that a data file may lack (spec: Column Projection)."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from icebergds.spec.types import DOUBLE, FLOAT, IcebergType, NestedField, TypeId
 LackedColumns: TypeAlias = tuple[tuple[int, object], ...]
 """The ids of columns that a file may lack, each with its value for all rows of such a file."""
 
-# The vectorized reader of Spark fails for constants of bytes.
+# Spark's vectorized reader fails for binary constants.
 _OF_BYTES = frozenset({TypeId.BINARY, TypeId.FIXED})
-# Zeros of both signs are equal, NaN is not equal to itself: files could not be grouped by them.
+# 0.0 equals -0.0, and NaN does not equal itself, so files cannot be grouped by these values.
 _FLOATS = (FLOAT, DOUBLE)
 
 
@@ -30,7 +30,7 @@ class PartitionColumns:
 
     @staticmethod
     def of(spec: PartitionSpec, columns: Sequence[NestedField]) -> PartitionColumns:
-        """The identity partition columns of a spec that a scan reads, at any depth."""
+        """Finds the identity partition columns of a spec that a scan reads, at any depth."""
         types = {column.field_id: column.field_type for column in columns}
         read = [
             (part.source_id, index)
@@ -46,9 +46,9 @@ class PartitionColumns:
         return PartitionColumns(places, frozenset(dict(read)) - dict(places).keys())
 
     def lacked_by(self, file: DataFile) -> LackedColumns | None:
-        """The columns that a file may lack, as far as its metrics do not prove that it has them.
+        """The columns that a file may lack, that is, those that its metrics do not prove it has.
 
-        None if Spark cannot be told the value of one of them.
+        None if the value of one of them cannot be passed to Spark.
         """
         counts = file.value_counts or {}
         if not self._untold <= counts.keys():
@@ -61,5 +61,5 @@ class PartitionColumns:
 
 
 def is_fillable(field_type: IcebergType) -> bool:
-    """Whether Spark can be told the value of a top-level column that a file lacks."""
+    """Whether Spark accepts a value for a top-level column of this type that a file lacks."""
     return is_scalar(field_type) and field_type.type_id not in _OF_BYTES

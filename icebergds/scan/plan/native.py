@@ -1,6 +1,6 @@
 """Selects the data files that Spark's own Parquet reader may read.
 
-Only files that it certainly reads correctly are selected; `scan.read.files` reads all others.
+Only files that it is certain to read correctly are selected; `scan.read.files` reads the others.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from icebergds.spec.reserved import FILE_PATH, POS
 from icebergds.spec.schema import Schema
 from icebergds.spec.types import NestedField
 
-# What planning reads at most.
+# The most position deletes that planning reads.
 _MOST_DELETES = 256
 _MOST_DELETE_BYTES = 16 << 20
 # A bit for each is sent to the executors.
 _MOST_ROWS = 1 << 30
-# Files of each have a relation of their own, which takes Spark time to plan.
+# The files of each partition have their own relation, which takes Spark time to plan.
 _MOST_PARTITIONS = 8
 
 
@@ -37,8 +37,8 @@ class NativeRule:
     """Splits the files of a scan into those for Spark's reader and the others.
 
     Attributes:
-        columns: what Spark reads: those of the scan, and then key columns of equality deletes.
-        keys: of the equality deletes that Spark applies.
+        columns: what Spark reads: columns of the scan, then key columns of equality deletes.
+        keys: the key columns of the equality deletes that Spark applies.
     """
 
     columns: Schema
@@ -61,7 +61,7 @@ class NativeRule:
     def obstacles(self, files: Sequence[PlannedFile]) -> list[str | None]:
         """Why Spark's reader may not read each file; None if it may.
 
-        Of files that icebergds did not write, footers are read.
+        Reads footers of files that icebergds did not write.
         """
         found = list(self._obstacles_in_metadata(files))
         possible = [at for at, why in enumerate(found) if why is None]
@@ -80,7 +80,7 @@ class NativeRule:
         return found
 
     def _unreadable_deletes(self, files: Sequence[PlannedFile]) -> set[str]:
-        """The paths of equality deletes whose keys Spark reads otherwise than icebergds."""
+        """The paths of equality deletes whose keys Spark does not read as icebergds does."""
         by_ids: dict[tuple[int, ...], list[ManifestEntry]] = defaultdict(list)
         for entry in entries_of(files):
             by_ids[entry.data_file.equality_ids].append(entry)
@@ -102,7 +102,7 @@ class NativeRule:
         too_many_keys = self.keys.have_many(files)
         lacked = [self.lacked_columns(file) for file in files]
         too_varied = len(set(lacked) - {None, ()}) > _MOST_PARTITIONS
-        # Only the footers tell which files have field ids.
+        # Only footers show which files have field ids.
         is_footless = self._needs_footers and len(files) > MOST_FOOTERS
         for file, path, columns in zip(files, paths, lacked, strict=True):
             if is_footless:
@@ -128,7 +128,7 @@ class NativeRule:
     def lacked_columns(self, file: PlannedFile) -> LackedColumns | None:
         """The identity partition columns that a file may lack, with their values.
 
-        None if Spark cannot be told one of these values.
+        None if one of these values cannot be passed to Spark.
         """
         data_file = file.entry.data_file
         return self._partitions[data_file.spec_id].lacked_by(data_file)
@@ -151,7 +151,7 @@ def native_rule(
 
     Args:
         names: of all columns in the table's schemas, at every level.
-        keys: of the equality deletes that Spark may apply.
+        keys: the key columns of the equality deletes that Spark may apply.
     """
     names = frozenset(names)
     if native_obstacle(plan, names) is not None:
@@ -168,8 +168,8 @@ def native_rule(
             for spec_id, spec in plan.specs.items()
         },
         {spec_id: PartitionColumns.of(spec, columns) for spec_id, spec in plan.specs.items()},
-        # Such a column hides Spark's own, which has the positions of rows. What planning reads of
-        # deletes must have the counts of the manifests.
+        # A column `_metadata` hides Spark's own, which has the positions of rows. Deletes read in
+        # planning must have the counts in the manifests.
         plan.wrong_counts is not WrongCounts.FAIL
         or any(name.lower() == "_metadata" for name in names),
         plan.name_mapping is not None,

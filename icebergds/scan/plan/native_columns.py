@@ -1,4 +1,4 @@
-"""Tells which columns Spark's own Parquet reader reads as icebergds does."""
+"""Decides which columns Spark's own Parquet reader reads as icebergds does."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ NATIVE_PREFIX = "_icebergds_"
 """Prefix of the names under which Spark reads columns. No column of a file may have it: Spark
 matches pushed filters by name."""
 
-# Spark has neither time nor uuid: it would take times for numbers, whatever the unit of a file, and
-# it makes texts of the bytes of UUIDs more slowly than icebergds.
+# Spark has neither time nor uuid: it would read times as numbers, whatever the unit in a file, and
+# it converts UUID bytes to text more slowly than icebergds.
 _NATIVE_TYPES = frozenset(
     {
         TypeId.BOOLEAN,
@@ -40,7 +40,7 @@ _NATIVE_TYPES = frozenset(
 
 
 def is_native_column(column: NestedField) -> bool:
-    """Whether Spark reads a column of these type and defaults right, from any file."""
+    """Whether Spark reads a column of this type and default correctly, from any file."""
     if column.initial_default is not None and is_fillable(column.field_type):
         column = replace(column, initial_default=None)
     return _is_native(column)

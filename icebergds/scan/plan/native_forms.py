@@ -1,7 +1,7 @@
-"""Tells which data files Spark's own Parquet reader reads as icebergds does, by their footers.
+"""Decides by footers which data files Spark's own Parquet reader reads as icebergds does.
 
-Those that icebergds wrote are known by their names. Of those of others, no more than a number of
-footers are read; a commit's files are most likely of one writer, so they stand for the others.
+Files that icebergds wrote are known by their names. For other files, a limited number of footers is
+read; most likely one writer wrote all files of a commit, so these stand for the rest.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ from icebergds.spec.types import (
 )
 
 MOST_FOOTERS = 256
-"""How many a scan reads."""
+"""How many footers a scan reads at most."""
 
-# A file whose texts are not marked as such may have any bytes.
+# Texts without a logical type may be any bytes.
 _TEXT = r"BYTE_ARRAY (String|Enum|JSON)"
 _BYTES = r"BYTE_ARRAY (None|String|Enum|JSON|BSON)|FIXED_LEN_BYTE_ARRAY (None|UUID)"
 _INT = (
@@ -58,7 +58,7 @@ _STORED = {
     TypeId.STRING: re.compile(_TEXT),
     TypeId.BINARY: re.compile(_BYTES),
 }
-"""How Spark finds the values of each type that icebergds finds, too."""
+"""The physical forms of each type in which Spark reads the same values as icebergds."""
 _FIXED = re.compile(r"FIXED_LEN_BYTE_ARRAY (None|UUID)")
 _DECIMAL = re.compile(
     r"(?:INT32|INT64|FIXED_LEN_BYTE_ARRAY) Decimal\(precision=(\d+), scale=(\d+)\)"
@@ -70,7 +70,7 @@ class FormRule:
     """Which files store columns so that Spark reads them as icebergds does.
 
     Attributes:
-        table_schema, name_mapping: give columns of files without field ids theirs.
+        table_schema, name_mapping: assign ids to columns of files without field ids.
     """
 
     io: FileIO
@@ -86,7 +86,7 @@ class FormRule:
     ) -> list[str | None]:
         """Why Spark may not read these columns of each file; None if it may.
 
-        Reads some footers, if it does not remember them.
+        Reads some footers, unless they are cached.
         """
         fields = tuple(field for field in fields if field.field_id <= MAX_TABLE_FIELD_ID)
         unknown = [
@@ -106,7 +106,7 @@ class FormRule:
         files = [entries[at].data_file for at in read]
         with ThreadPoolExecutor(readers_of(self.io, (file.file_path for file in files))) as pool:
             forms = list(pool.map(self._form, files))
-        # One judgement for many files.
+        # Many files share one form, which is judged once.
         known: dict[int, str | None] = {}
         for form in forms:
             if form is not None and id(form) not in known:
@@ -120,7 +120,7 @@ class FormRule:
         by_commit: dict[int | None, bool] = defaultdict(lambda: False)
         for at, why in judged.items():
             by_commit[entries[at].snapshot_id] |= why is not None
-        # Commits of which no footer was read are like all of the others.
+        # Commits without a read footer are judged by all others.
         unlike = any(by_commit.values())
         return [
             judged[at]
@@ -135,7 +135,7 @@ class FormRule:
         try:
             return stored_form(self.io, file.file_path, file.file_size_in_bytes)
         except IcebergError:
-            # Whoever reads the file says what is wrong.
+            # Reading the file raises the error.
             return None
 
 
@@ -148,10 +148,10 @@ def form_obstacle(
     table_schema: Schema,
     name_mapping: NameMapping | None = None,
 ) -> str | None:
-    """Why Spark may not read columns of files of a form; None if it may.
+    """Why Spark may not read columns of files with a form; None if it may.
 
     Args:
-        fields: the columns, as they are in the table.
+        fields: the columns, as in the table.
         table_schema, name_mapping: as for `FormRule`.
     """
     if form.has_old_times:
@@ -168,7 +168,7 @@ def form_obstacle(
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """What the columns around a column add to the levels and to the path of its leaves."""
+    """What enclosing columns add to the levels and paths of a column's leaves."""
 
     definition: int
     names: int
@@ -225,7 +225,7 @@ def _of_column(
             return f"column {column.name} is stored as a {column.kind}"
     leaf = leaves[column.leaves.start]
     if str(column.arrow_type).startswith("duration"):
-        # Of Arrow alone: Spark takes them for numbers.
+        # Only Arrow has durations: Spark reads them as numbers.
         return f"column {leaf.path} has durations"
     if leaf.rare:
         return f"{', '.join(leaf.rare)}, which Spark does not read everywhere"
@@ -259,9 +259,9 @@ def _is_stored_alike(leaf: StoredLeaf, field_type: IcebergType) -> bool:
 
 
 def _spread(entries: Sequence[ManifestEntry], most: int) -> list[int]:
-    """The places of at most so many files: if they are more, some of each commit, as far as can be.
+    """The indices of at most `most` files: if there are more, some of each commit if possible.
 
-    The same ones for the same files.
+    The result is the same for the same files.
     """
     if len(entries) <= most:
         return list(range(len(entries)))
@@ -279,7 +279,7 @@ def _evenly(places: Sequence[int], count: int) -> list[int]:
 
 
 # Paths that Spark takes literally: no globs, nothing to normalise, no hidden files. Directories may
-# be hidden ones.
+# be hidden.
 _PLAIN_PATH = re.compile(r"(?:[a-z][a-z0-9+.-]*://)?[A-Za-z0-9 ._/=%+@,~-]*", re.ASCII)
 _CHANGED_BY_SPARK = re.compile(r"(?<!:)//|/\.\.?(?:/|$)|/[._][^/]*$|/$")
 

@@ -1,6 +1,6 @@
-"""Tells which equality deletes Spark can apply: it joins rows with the deleted keys.
+"""Decides which equality deletes Spark can apply, by joining rows with the deleted keys.
 
-The join is by value, where null equals null, as the specification says. Floating-point numbers are
+The join is by value, and null equals null, as in the specification. Floating-point numbers are
 left to icebergds: for Spark, zeros of both signs are equal.
 """
 
@@ -20,10 +20,10 @@ from icebergds.spec.schema import Schema
 from icebergds.spec.types import BINARY, DOUBLE, FLOAT, STRING, NestedField
 
 KeyScope: TypeAlias = tuple[int, PartitionKey | None]
-"""Which equality deletes apply to a file: how many of their sequence numbers do not, and its
-partition, if any are of a partition."""
+"""Which equality deletes apply to a file: how many of their sequence numbers are too old, and its
+partition, if any of them belongs to a partition."""
 
-# What Spark sends to all executors.
+# The most that Spark sends to all executors.
 _MOST_FILES = 256
 _MOST_BYTES = 16 << 20
 _MOST_KEYS = 1 << 20
@@ -36,8 +36,8 @@ class KeyColumns:
     """The key columns by which Spark can apply equality deletes.
 
     Attributes:
-        fields: by id.
-        added: those that the scan does not read.
+        fields: the key columns by id.
+        added: key columns that the scan does not read.
     """
 
     fields: Mapping[int, NestedField]
@@ -57,7 +57,7 @@ class KeyColumns:
         read = {column.field_id for column in plan.columns.fields}
         taken = {column.name.lower() for column in plan.columns.fields}
         if len(taken) < len(read):
-            # Spark may not tell columns apart by their names.
+            # Spark may take two names for the same.
             return NO_KEYS
         fields: dict[int, NestedField] = {}
         added: list[NestedField] = []
@@ -66,7 +66,7 @@ class KeyColumns:
             if field is None or field.field_type in (FLOAT, DOUBLE) or not is_native_column(field):
                 continue
             if field_id not in read:
-                # A dropped column, whose name another one has now.
+                # A dropped column whose name another column has now.
                 if field.name.lower() in taken:
                     continue
                 taken.add(field.name.lower())
@@ -106,7 +106,7 @@ NO_KEYS = KeyColumns({}, (), str)
 
 
 class KeyScopes:
-    """Tells of the files of a scan to which of them the same equality deletes apply."""
+    """Finds the files of a scan to which the same equality deletes apply."""
 
     def __init__(self, files: Iterable[PlannedFile]) -> None:
         self._numbers = sorted({entry.data_sequence_number for entry in entries_of(files)})
@@ -114,7 +114,7 @@ class KeyScopes:
     def of(self, file: PlannedFile, *, is_global: Callable[[DataFile], bool]) -> KeyScope | None:
         """The scope of a file; None if no equality deletes apply to it.
 
-        What metrics rule out for one file of a scope deletes nothing in it.
+        A delete that metrics rule out for one file of a scope deletes nothing in it anyway.
         """
         deletes = file.deletes.equality_deletes
         if not deletes:
@@ -132,7 +132,7 @@ def deletes_of(files: Iterable[PlannedFile]) -> list[DataFile]:
 
 
 def entries_of(files: Iterable[PlannedFile]) -> Iterable[ManifestEntry]:
-    """All equality deletes of files, each once for a data sequence number."""
+    """All equality deletes of files, each once per data sequence number."""
     # Many files share one tuple of deletes.
     tuples = {id(found): found for found in (file.deletes.equality_deletes for file in files)}
     found = (entry for deletes in tuples.values() for entry in deletes)
@@ -142,7 +142,7 @@ def entries_of(files: Iterable[PlannedFile]) -> Iterable[ManifestEntry]:
 
 
 def _top_level(schemas: Iterable[Schema], field_id: int) -> NestedField | None:
-    """A column as in the first schema that has it; None if it is in a struct."""
+    """A column from the first schema that has it; None if it is in a struct."""
     for schema in schemas:
         field = schema.find_field(field_id)
         if field is not None:

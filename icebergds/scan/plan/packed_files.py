@@ -26,8 +26,8 @@ class PackedFiles:
     """Planned files as columns. Iterating over them creates their objects, a few at a time.
 
     Attributes:
-        delete_numbers: for each file, the position of its deletes in `deletes`.
-        deletes: the deletes of these files, and perhaps of further ones.
+        delete_numbers: for each file, the index of its deletes in `deletes`.
+        deletes: the deletes of these files, and possibly of others.
     """
 
     entries: PackedEntries
@@ -73,11 +73,11 @@ class PackedFiles:
         return int(self.entries.file_size_in_bytes.sum())
 
     def applied(self) -> list[AppliedDeletes]:
-        """The deletes of these files; those that many files share, once."""
+        """The deletes of these files; deletes that many files share appear once."""
         return [self.deletes[number] for number in np.unique(self.delete_numbers)]
 
     def by_deletes(self, measure: Callable[[AppliedDeletes], int]) -> Int64s:
-        """A number for each file that depends on its deletes alone."""
+        """A number for each file that depends only on its deletes."""
         numbers, at = np.unique(self.delete_numbers, return_inverse=True)
         return np.array([measure(self.deletes[number]) for number in numbers], np.int64)[at]
 
@@ -94,8 +94,7 @@ def plan_packed_files(
     """Finds a scan's data files and their deletes; arguments and errors as for `plan_files`.
 
     Args:
-        chosen: marks which of some files to return; all by default. It is called by several
-            threads.
+        chosen: marks which files to return; all by default. It is called by several threads.
     """
 
     def pack(files: Iterable[PlannedFile]) -> PackedFiles:
@@ -121,7 +120,7 @@ class _DistinctDeletes:
         return tuple(deletes for _, deletes in self._found.values())
 
     def number(self, deletes: AppliedDeletes) -> int:
-        """The number of deletes, which are kept, so that no others get their identity."""
+        """The number of deletes; keeps them, so that no other object gets their id."""
         key = id(deletes.position_deletes), id(deletes.equality_deletes)
         return self._found.setdefault(key, (len(self._found), deletes))[0]
 

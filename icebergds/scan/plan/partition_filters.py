@@ -65,5 +65,5 @@ class PartitionFilters:
 
 
 def has_live_files(manifest: ManifestFile) -> bool:
-    """Whether a manifest may list files that are not deleted; its list may not know."""
+    """Whether a manifest may list live files; the manifest list may not say."""
     return manifest.added_files_count != 0 or manifest.existing_files_count != 0

@@ -47,8 +47,8 @@ class Pruned:
     Attributes:
         by_partition, by_metrics: the number of files skipped by their partition values, and by
             the counts and bounds of their columns.
-        contradicted: for each entry, whether the file has other values in partition columns than
-            its partition (see `contradicted`); empty if there is no such file.
+        contradicted: for each entry, whether partition columns have values other than the
+            partition's (see `contradicted`); empty if there is no such file.
         beyond: how many of these the partition filter does not select.
     """
 
@@ -76,7 +76,7 @@ def prune_entries(
     Args:
         partition_filter: bound to the partition type of the manifest's spec.
         row_filter: bound to the table's schema; `columns` has the metrics of its columns.
-        spec: the manifest's.
+        spec: the manifest's partition spec.
     """
     listed = len(columns)
     odd = contradicted(columns, spec)

@@ -49,7 +49,7 @@ class SplitOptions:
         lookback: int | None = None,
         file_open_cost: int | None = None,
     ) -> SplitOptions:
-        """The arguments that are given, else the table's properties, else the defaults.
+        """Takes arguments that are given, then the table's properties, then the defaults.
 
         Raises:
             InvalidOptionError: a property that is used is malformed.
@@ -61,9 +61,9 @@ class SplitOptions:
         )
 
     def evened(self, sizes: npt.NDArray[np.int64]) -> SplitOptions:
-        """For whole files of these sizes, in bytes: as few tasks, of about the same weight.
+        """Options for as few tasks of about equal weight, for whole files of these sizes (bytes).
 
-        Of few tasks that are full, the last one may have next to nothing to do.
+        If a few tasks are filled up, the last one may have almost nothing to do.
         """
         if not len(sizes):
             return self
@@ -109,7 +109,7 @@ def pack(
     Args:
         shared: the weights, by name, of what an item needs and can share with other items of its
             bin. A bin counts each name once, and limits the sum separately from the weight of the
-            items. So items that need the same are packed together, however heavy that is.
+            items. So items with the same needs are packed together, however heavy these are.
     """
     open_bins: deque[_Bin[_Item]] = deque()
     for item in items:

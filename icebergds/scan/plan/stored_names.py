@@ -1,7 +1,7 @@
-"""Tells from a table's schemas how its data files may have stored columns.
+"""Derives from a table's schemas how its data files may store columns.
 
-A file keeps the names and types that its columns had when it was written, or what its writer made
-of the names.
+A file keeps the names and types that its columns had when it was written, or its writer's
+replacements of the names.
 """
 
 from __future__ import annotations
@@ -15,30 +15,30 @@ from icebergds.formats.manifests.header import parsed_schema
 from icebergds.spec.schema import Schema
 from icebergds.spec.types import DecimalType
 
-# What no writer replaces. Some replace other characters by `_x` and their code, and write `_`
-# before a digit, so that a name that looks like this may be another column's.
+# Names that no writer replaces. Some writers replace other characters with `_x` and their code, and
+# prepend `_` to a leading digit, so a name that looks like this may belong to another column.
 _KEPT = re.compile(r"(?!_[0-9])(?!.*_x[0-9A-Fa-f])[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 
 
 def all_schemas(listed: Sequence[Schema], written_with: Iterable[bytes | None]) -> Sequence[Schema]:
     """All schemas that files may have been written with, as far as they are known.
 
-    Metadata may lack some: those that no snapshot uses any more can be removed, and version 1 need
-    not list any but the current one. Manifests have the one that they were written with.
+    Metadata may lack some: schemas that no snapshot uses any more can be removed, and version 1
+    need list only the current one. Each manifest has the schema that it was written with.
 
     Args:
         listed: the schemas in the table's metadata.
-        written_with: those of manifests as JSON; None for what is not known.
+        written_with: the schemas of manifests as JSON; None for unknown ones.
 
     Returns:
-        Schemas for the functions below, to which it matters whether some are lacking.
+        Schemas for the functions below; a gap in their ids shows that some are missing.
     """
     known = list(listed)
     for stored in written_with:
         schema = None if stored is None else parsed_schema(stored)
         last = max((one.schema_id for one in known), default=-1)
         if schema is None:
-            # A gap in the ids.
+            # Leaves a gap in the ids.
             known.append(Schema((), last + 2))
         elif not any(one.fields == schema.fields for one in known):
             known.append(replace(schema, schema_id=last + 1))
@@ -46,7 +46,7 @@ def all_schemas(listed: Sequence[Schema], written_with: Iterable[bytes | None]) 
 
 
 def own_names(history: Sequence[Schema]) -> frozenset[int]:
-    """Fields whose name no file has for another field beside them, whatever their case.
+    """Fields whose name, ignoring case, no file uses for a sibling field.
 
     Args:
         history: all schemas of the table.
@@ -71,7 +71,7 @@ def own_names(history: Sequence[Schema]) -> frozenset[int]:
 
 
 def constant_names(history: Sequence[Schema]) -> frozenset[int]:
-    """The fields among `own_names` that never had another name; every file has them under it."""
+    """The fields of `own_names` that were never renamed, so all files use their names."""
     names: dict[int, set[str]] = defaultdict(set)
     for schema in history:
         for field_id, field in schema.fields_by_id.items():
@@ -80,7 +80,7 @@ def constant_names(history: Sequence[Schema]) -> frozenset[int]:
 
 
 def widened_decimals(history: Sequence[Schema]) -> frozenset[int]:
-    """The fields that had decimal types of several precisions."""
+    """The fields whose decimal type has had several precisions."""
     types: dict[int, set[DecimalType]] = defaultdict(set)
     for schema in history:
         for field_id, field in schema.fields_by_id.items():

@@ -54,7 +54,7 @@ def pack_files(
     *,
     whole: bool = False,
 ) -> Iterator[ScanTaskGroup]:
-    """Packs files into task groups, each as it is needed; arguments and errors as for `plan_scan`.
+    """Packs files into task groups, lazily; arguments and errors as for `plan_scan`.
 
     Args:
         whole: do not split files.
@@ -242,7 +242,7 @@ def _task_group(group: Sequence[_Split], schemas: Sequence[Schema]) -> ScanTaskG
 
 
 def timestamp_columns(schema: Schema) -> frozenset[int]:
-    """The field ids of top-level timestamps, of which some imports record wrong bounds."""
+    """The field ids of top-level timestamps; some imports record wrong bounds for them."""
     return frozenset(
         field.field_id for field in schema.fields if field.field_type in (TIMESTAMP, TIMESTAMPTZ)
     )

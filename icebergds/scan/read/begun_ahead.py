@@ -1,4 +1,4 @@
-"""Begins to read the next files while the rows of one are used, where storage has latency."""
+"""Starts to read the next files while rows of one are used, if the storage has latency."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _BYTES_AHEAD = 64 << 20
 
 @dataclass(frozen=True, slots=True)
 class Part(Generic[_T]):
-    """Items of which the first one may be made before its turn.
+    """Items of which the first may be read before its turn.
 
     Attributes:
-        read: makes them, or None where it has none to show for a step; called by one thread, in the
-            order of the parts.
-        may_begin: whether the first step may be made, by another thread, while the items of the
-            part before are used.
-        size: how much is read for it, in bytes, at most.
+        read: yields items, or None for a step without one; called by one thread, in the order of
+            the parts.
+        may_begin: whether another thread may run the first step while items of the part before
+            are used.
+        size: how many bytes are read for it at most.
     """
 
     read: Callable[[], Iterator[_T | None]]
@@ -33,10 +33,10 @@ class Part(Generic[_T]):
 
 
 def begun_ahead(parts: Iterable[Part[_T]]) -> Iterator[_T]:
-    """The items of all parts, in order; up to four parts are begun ahead, or 64 MB of them.
+    """The items of all parts, in order; starts up to four parts ahead, or 64 MB of them.
 
-    An error of a part is raised when its turn comes. Whoever stops early does not wait for parts
-    that are begun: they end after their first step.
+    An error of a part is raised when its turn comes. A caller that stops early does not wait for
+    started parts: they end after their first step.
     """
     threads = ThreadPoolExecutor(_MOST_AHEAD, "icebergds-ahead")
     try:
@@ -66,7 +66,7 @@ class _Coming(Generic[_T]):
         """The items of the next part; None if there is none."""
         if self._begun:
             part, begun = self._begun.popleft()
-            # A fork has none of the threads that begin parts.
+            # A forked process does not have the threads that start parts.
             return part.read() if self._is_fork() else _all(begun)
         following = self._next
         if following is None:
@@ -75,7 +75,7 @@ class _Coming(Generic[_T]):
         return following.read()
 
     def begin(self) -> None:
-        """Begins the parts after the one that is used."""
+        """Starts the parts after the current one."""
         while (part := self._next) is not None and part.may_begin and not self._is_fork():
             ahead = sum(each.size for each, _ in self._begun)
             is_full = len(self._begun) == _MOST_AHEAD
@@ -98,7 +98,7 @@ def _all(begun: _Begun[_T]) -> Iterator[_T | None]:
     found = begun.result()
     if found is not None:
         first, others = found
-        # It would stay in memory as long as the others are read.
+        # Otherwise it would stay in memory while the others are read.
         del found, begun
         yield first
         del first

@@ -48,8 +48,8 @@ class DeleteCache:
             key: includes everything that the value depends on.
             loader: loads the value; may request other keys.
             size_of: memory that a value uses, in bytes.
-            max_bytes: limit for all cached values from this call on. A larger value is returned,
-                but not cached, and evicts nothing.
+            max_bytes: limit for all cached values from this call on. A larger value is returned
+                without being cached, and evicts nothing.
         """
         while True:
             with self._lock:

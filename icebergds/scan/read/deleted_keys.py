@@ -1,4 +1,4 @@
-"""Finds the rows of data files that equality deletes delete, reading the key columns alone."""
+"""Finds the rows of data files that equality deletes delete; reads only key columns."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ class DeletedByKey:
 
     Attributes:
         task: the scan of the whole file.
-        positions: of the rows that no position delete deletes.
-        deleted_before: what the task's position deletes delete; None if nothing.
+        positions: of these rows, without those that position deletes delete.
+        deleted_before: the positions that the task's position deletes delete; None if none.
     """
 
     task: FileScanTask

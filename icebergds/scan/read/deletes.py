@@ -53,7 +53,7 @@ def load_positions(
 def opens_for_positions(
     plan: ReadPlan, task_group: ScanTaskGroup, indices: Sequence[int]
 ) -> Iterator[Open]:
-    """What `load_positions` opens, in its order, unless it was cached before."""
+    """The files that `load_positions` opens, in its order, unless they are cached."""
     for index in indices:
         ref = task_group.position_deletes[index]
         if _cached_as(plan, task_group, index)[0] in DELETES:
@@ -73,7 +73,7 @@ def load_key_set(
         key_schema: a schema with the group's key columns.
 
     Returns:
-        None if they are too many for `plan.delete_cache_bytes`; `read_key_sets` has them in parts.
+        None if they exceed `plan.delete_cache_bytes`; `read_key_sets` reads them in parts.
 
     Raises:
         CorruptFileError: a delete file is damaged.
@@ -96,10 +96,10 @@ def load_key_set(
 def read_key_sets(
     plan: ReadPlan, key_schema: Schema, group: EqualityDeleteGroup
 ) -> Iterator[EqualityKeySet]:
-    """Reads the deleted keys of a group in parts, which delete what all keys together delete.
+    """Reads the deleted keys of a group in parts; together they delete the same rows.
 
-    Building a part takes about `plan.delete_cache_bytes`, if the one before is not kept. Arguments
-    and errors are those of `load_key_set`.
+    Building a part takes about `plan.delete_cache_bytes`, if the previous one is not kept.
+    Arguments and errors are those of `load_key_set`.
     """
     fields = key_schema.select(group.equality_ids).fields
     builder = _builder(fields, group)
@@ -152,9 +152,9 @@ def _cached_as(
 
 
 def _warn_of_last(ref: DeleteFileRef, last: int, task: FileScanTask) -> None:
-    """Warns if deletes are of rows that the data file does not have; they delete nothing.
+    """Warns if deletes refer to rows that the data file does not have; they delete nothing.
 
-    As in Java Iceberg, this is not an error: the rows that are there are certain.
+    As in Java Iceberg, this is not an error: the existing rows are certain.
     """
     if 0 <= task.record_count <= last:
         _LOG.warning(
@@ -168,7 +168,7 @@ def _warn_of_last(ref: DeleteFileRef, last: int, task: FileScanTask) -> None:
 
 
 def _most_bytes(plan: ReadPlan) -> int:
-    """How much a builder of keys may hold, so that it builds their set in the memory allowed."""
+    """How many bytes a builder may hold, so that building its set stays within the limit."""
     return max(plan.delete_cache_bytes // _BUILD_FACTOR, _LEAST_BYTES)
 
 
@@ -191,7 +191,7 @@ def _builder(fields: tuple[NestedField, ...], group: EqualityDeleteGroup) -> Equ
 def _read_keys(
     plan: ReadPlan, fields: tuple[NestedField, ...], group: EqualityDeleteGroup
 ) -> Iterator[tuple[list[pa.Array], int]]:
-    """The key columns of delete files by batches, with the files' sequence numbers."""
+    """The key columns of delete files in batches, with the files' sequence numbers."""
     paths = [_path(fields, field_id) for field_id in group.equality_ids]
     request = ReadRequest(Schema(fields))
     io = plan.io.expecting(Open(ref.file_path, ref.file_size_in_bytes) for ref in group.files)
@@ -214,7 +214,7 @@ def _recorded(plan: ReadPlan, ref: DeleteFileRef) -> Recorded:
 
 
 def _identity(plan: ReadPlan, ref: DeleteFileRef) -> tuple[str, int, WrongCounts]:
-    # What a lenient read has read may be an error for others.
+    # A result of a lenient read may be an error for other reads.
     return plan.io.resolve(ref.file_path), ref.file_size_in_bytes, plan.wrong_counts
 
 

@@ -1,4 +1,4 @@
-"""Implements tables of integers in a small range: each has a place of its own, without hashing."""
+"""Implements tables of integers in a small range, which are indexed directly, without hashing."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class BitTable:
         self._bits = np.zeros((int(self._last) >> 3) + 1, np.uint8)
         for start in range(0, len(words), _CHUNK):
             at, bit = self._places(words[start : start + _CHUNK])
-            # As no word comes twice, this sets the bits.
+            # Because words are distinct, adding sets the bits.
             np.add.at(self._bits, at, bit)
 
     def find(self, words: Hashes) -> tuple[Rows, None]:
@@ -68,7 +68,7 @@ class CodeTable:
 
     Args:
         words: the integers as 64-bit words, distinct.
-        codes: of each; one more than the largest fits into their type.
+        codes: the code of each; their type also holds one more than the largest code.
         key_range: the smallest and the largest.
     """
 

@@ -1,8 +1,8 @@
 """Reads the files of a scan task group and applies their deletes (spec: Scan Planning).
 
 Tasks are read one after the other: open the file, read the columns that the output, the filter and
-equality deletes need by field id, drop deleted and filtered rows, project to the output columns. Of
-remote files, the first rows are read before their turn.
+equality deletes need by field id, drop deleted and filtered rows, project to the output columns.
+The first rows of remote files are read ahead.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def _parts(plan: ReadPlan, task_group: ScanTaskGroup) -> Iterator[Part[pa.Record
         def read(number: int = number, task: FileScanTask = task) -> Iterator[_Step]:
             return _read_task(plan, task_group, task, loader.keys_of(number))
 
-        # Keys of two tasks would be in memory at once.
+        # Otherwise keys of two tasks would be in memory at once.
         yield Part(read, is_remote and groups <= held, task.length)
         held = groups
 
@@ -120,7 +120,7 @@ def _read_task(
     task: FileScanTask,
     loaded: TaskKeys,
 ) -> Iterator[_Step]:
-    """The rows of a task; None for each batch of the file that has none of them."""
+    """The rows of a task; None for each batch of the file without any."""
     spec = plan.specs[task.spec_id]
     row_filter = plan.row_filter
     if not task.contradicted:

@@ -140,7 +140,7 @@ class HashedIndex:
 
 def _direct(keys: Keys, key_range: tuple[int, int], multiplier: np.uint64) -> BitTable | CodeTable:
     words = keys.hashes
-    # In place, in parts: a set can take much of the memory that is allowed.
+    # In place and in parts, because a set can take much of the allowed memory.
     for start in range(0, len(words), _CHUNK):
         some = slice(start, start + _CHUNK)
         words[some] = unmix(words[some], multiplier)

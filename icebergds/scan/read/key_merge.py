@@ -155,7 +155,7 @@ def _distinct_by_value(keys: Keys) -> Keys:
 
 
 def _search(known: Keys, hashes: Hashes) -> Rows:
-    """The index of each hash among the sorted ones; any valid index if it is not there."""
+    """The index of each hash among the sorted ones; any valid index if it is not found."""
     indices = np.searchsorted(known.hashes, hashes)
     indices[indices == len(known.hashes)] = 0
     return indices

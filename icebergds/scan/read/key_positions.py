@@ -1,6 +1,6 @@
-"""Finds the positions of rows that equality deletes delete, reading the key columns alone.
+"""Finds the positions of rows that equality deletes delete; reads only the key columns.
 
-So a set of keys that is too large for memory can be applied in parts, one after the other.
+This way, a key set that is too large for memory can be applied in parts, one after the other.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ def positions_of_keys(
     task: FileScanTask,
     key_sets: Mapping[int, EqualityKeySet],
 ) -> Iterator[Positions]:
-    """Finds the rows of a task that sets of keys delete, by batches and sets, in any order.
+    """Finds the rows of a task that key sets delete, per batch and set, in any order.
 
-    A row that several sets delete comes several times. The columns and the filter of the plan are
-    not used.
+    A row that several sets delete is returned several times. The columns and the filter of the plan
+    are not used.
 
     Args:
-        key_sets: by the number of the group of equality deletes.
+        key_sets: by the index of the equality delete group.
 
     Raises:
         CorruptFileError, MissingFileError: the data file is damaged or missing.
@@ -53,13 +53,13 @@ def positions_of_keys(
 def positions_of_large_set(
     plan: ReadPlan, task_group: ScanTaskGroup, index: int
 ) -> dict[int, PositionSet]:
-    """Finds the rows that a set of keys deletes which is too large for memory.
+    """Finds the rows that a key set too large for memory deletes.
 
     Args:
-        index: of the group of equality deletes.
+        index: of the equality delete group.
 
     Returns:
-        Positions by the number of the task, of all tasks that use the group.
+        Positions by task number, for all tasks that use the group.
 
     Raises:
         CorruptFileError, MissingFileError: a file is damaged or missing.
@@ -75,7 +75,7 @@ def positions_of_large_set(
             task = task_group.tasks[number]
             for positions in positions_of_keys(plan, task_group, task, {index: key_set}):
                 collected.add(positions)
-        # Two parts do not fit.
+        # Two parts would not fit in memory.
         del key_set
     return {number: collected.result() for number, collected in found.items()}
 

@@ -1,7 +1,7 @@
 """Applies equality deletes with a set of deleted keys, probed by batch (spec: Scan Planning).
 
 One set serves all data files of its scope, with the delete files of all commits. It has each key
-once, with the highest data sequence number that deleted it; that suffices, because a row is deleted
+once, with the highest data sequence number that deleted it. That suffices: a row is deleted
 if *any* delete of its key is newer than its data file. So the size of a set depends on the number
 of distinct keys, not on the number of commits that deleted them.
 
@@ -73,7 +73,7 @@ class EqualityKeySet:
 
         Args:
             columns: the file's key columns in the order of `fields`, of equal length; for a nested
-                field the leaf, null where an enclosing struct is null.
+                field the leaf, null if an enclosing struct is null.
             data_sequence_number: of the data file; only deletes with a higher one apply.
 
         Returns:

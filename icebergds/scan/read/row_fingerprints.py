@@ -55,7 +55,7 @@ class Fingerprints:
         )
 
     def filter(self, mask: Mask) -> Fingerprints:
-        """The fingerprints of the rows where a mask is true."""
+        """The fingerprints of the rows for which a mask is true."""
         return Fingerprints(self.high[mask], self.low[mask])
 
 

@@ -11,7 +11,7 @@ from icebergds.scan.tasks import FileScanTask
 
 
 def open_task_file(plan: ReadPlan, task: FileScanTask) -> AbstractContextManager[DataFileReader]:
-    """Opens a task's file for what the plan reads.
+    """Opens a task's file to read what the plan needs.
 
     Raises:
         CorruptFileError, MissingFileError: the file is damaged or missing.

@@ -15,11 +15,11 @@ from icebergds.scan.tasks import ScanTaskGroup
 
 @dataclass(frozen=True, slots=True)
 class TaskKeys:
-    """What the groups of equality deletes that a task uses delete, by their numbers.
+    """What a task's equality delete groups delete, by their indices.
 
     Attributes:
-        sets: the keys, of groups that fit in memory.
-        positions: the rows of the task's file, of all other groups.
+        sets: the keys of groups that fit in memory.
+        positions: the rows of the task's file that all other groups delete.
     """
 
     sets: Mapping[int, EqualityKeySet]

@@ -1,7 +1,7 @@
-"""Registers the sessions that are configured so (`spark.icebergpy.register`), without a call.
+"""Registers sessions that set `spark.icebergpy.register`, without a call.
 
-Python imports this as it starts where the package is installed (`icebergds.pth`), Spark's workers
-too, so it imports nothing before a program imports the sessions of classic PySpark.
+Every Python process imports this at its start (`icebergds.pth`), Spark's workers too, so it imports
+nothing before a program imports the sessions of classic PySpark.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _SETTING = "spark.icebergpy.register"
 
 
 class _Waiting:
-    """Finds modules before Python's own finders do: only the one with the sessions."""
+    """Finds the module of the sessions before Python's own finders do."""
 
     @staticmethod
     def find_spec(name: str, *_: Any) -> Any:
@@ -41,7 +41,7 @@ def _registering(execute: Callable[[Any], None]) -> Callable[[Any], None]:
 
         execute(module)
         if module.__name__ != _SESSIONS:
-            # A loader may be that of many modules: of a zip file, as in Spark's workers.
+            # One loader may load many modules, such as those of a zip file in Spark's workers.
             return
         begin = module.SparkSession.__init__
 
@@ -60,7 +60,7 @@ def _register(spark: Any) -> None:
     from icebergds import register
     from icebergds.spark.registered import registered
 
-    # Objects of a session that is registered, and copies of one, are made later.
+    # Copies of a registered session, and further objects for it, are registered already.
     if registered(spark) is None:
         register(spark, sql=True)
 

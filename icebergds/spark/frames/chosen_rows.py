@@ -27,7 +27,7 @@ from icebergds.spec.schema import Schema
 
 
 def query_options(spark: SparkSession, given: Mapping[str, str]) -> ReadOptions:
-    """The options of a read that a query gives.
+    """Parses the read options that a query gives.
 
     Raises:
         InvalidOptionError: one is unknown or malformed.
@@ -38,7 +38,7 @@ def query_options(spark: SparkSession, given: Mapping[str, str]) -> ReadOptions:
 
 
 def schema_of_read(state: TableState, options: ReadOptions) -> Schema:
-    """The columns that a read has: those of the table then, without metadata columns.
+    """The columns of a read, as of its snapshot, without metadata columns.
 
     Raises:
         NoSuchSnapshotError: the snapshot, branch or tag does not exist.
@@ -59,9 +59,9 @@ def chosen_rows(
 
     Args:
         condition: bound to the schema that is read.
-        columns: names of columns and of fields, by their parts, metadata columns among them; None
+        columns: names of columns and fields, split into parts, including metadata columns; None
             for all of the table's columns.
-        as_one: no union, as for `PlannedScan`.
+        as_one: do not return a union, as for `PlannedScan`.
 
     Raises:
         InvalidFilterError, InvalidOptionError: the options do not fit the table.
@@ -84,7 +84,7 @@ def chosen_rows_summary(
     *,
     as_one: bool = False,
 ) -> ScanSummary:
-    """What `chosen_rows` reads and skips; `options` are not those of changes."""
+    """What `chosen_rows` reads and skips; `options` must not ask for changes."""
     scan = _planned(state, options, condition, columns, for_native=True, as_one=as_one)
     shown = None if condition == TRUE else sql_text(condition, schema_of_read(state, options))
     native = has_native_scans(spark, state)

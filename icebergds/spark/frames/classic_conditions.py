@@ -1,6 +1,6 @@
 """Converts conditions that classic Spark has analyzed to predicates on a table's columns.
 
-Columns are resolved and types are coerced by then, so that no rule of Spark's is repeated here.
+Spark has resolved columns and coerced types by then, so none of its rules are repeated here.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _OPERATORS = {
     "IsNotNull": Operation.NOT_NULL,
     "StartsWith": Operation.STARTS_WITH,
 }
-# Of values that are the same in every query; others are foldable too, such as the current time.
+# Nodes whose value is the same in every query; the current time, for one, is foldable but not so.
 _CONSTANT = frozenset(
     {
         "Literal",
@@ -58,7 +58,7 @@ _CONSTANT = frozenset(
         "MakeDate",
     }
 )
-# Casts of columns that change no value, so that a comparison of the result is one of the column.
+# Casts that change no value: comparing the result is the same as comparing the column.
 _WIDER = frozenset({("int", "bigint"), ("float", "double")})
 _DIGITS = {"int": 10, "bigint": 19}
 
@@ -67,9 +67,9 @@ def converted(condition: Any, schema: Schema, columns: Mapping[int, NestedField]
     """A bound predicate that is true for every row for which a condition is.
 
     Args:
-        condition: an analyzed Catalyst expression, an object of the JVM.
-        schema: the table's.
-        columns: the columns that are read, by the ids that Spark gave their attributes.
+        condition: an analyzed Catalyst expression, a JVM object.
+        schema: the table's schema.
+        columns: the columns that are read, by the expression ids of their attributes.
     """
     return bound_condition(_Tree(schema, columns), condition, schema)
 
@@ -77,9 +77,9 @@ def converted(condition: Any, schema: Schema, columns: Mapping[int, NestedField]
 def converted_exactly(
     condition: Any, schema: Schema, columns: Mapping[int, NestedField]
 ) -> tuple[Expr | None, Expr]:
-    """The same condition as a predicate, and one that is true for every row for which it is.
+    """The condition as an exact predicate, and one that is true at least for the same rows.
 
-    Neither is bound. The first one is None if only Spark evaluates the condition. Arguments are
+    Neither is bound. The first is None if only Spark can evaluate the condition. The arguments are
     those of `converted`.
     """
     return exact_condition(_Tree(schema, columns), condition, schema)
@@ -88,10 +88,10 @@ def converted_exactly(
 def equal_names(
     condition: Any, schema: Schema, columns: Mapping[int, NestedField], others: Set[int]
 ) -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]]:
-    """The names of columns of the table and of other rows that a condition says are equal.
+    """Pairs of a table column and a column of other rows that a condition requires to be equal.
 
     Args:
-        others: the ids that Spark gave the attributes of the other rows.
+        others: the expression ids of the attributes of the other rows.
 
     Other arguments are those of `converted`.
     """
@@ -109,7 +109,7 @@ def equal_names(
 
 
 def _path(node: Any, attributes: Set[int]) -> tuple[str, ...] | None:
-    """The name of one of some attributes, or of a field in it; None for others."""
+    """The name of one of these attributes or of a field inside it; None for other nodes."""
     match _kind(node):
         case "AttributeReference":
             return (str(node.name()),) if node.exprId().id() in attributes else None
@@ -173,7 +173,7 @@ def _type(node: Any) -> str:
 
 
 def _unwidened(node: Any) -> Any:
-    """What a cast that changes no value is of; other nodes as they are."""
+    """Strips a cast that changes no value; returns other nodes as they are."""
     if _kind(node) != "Cast":
         return node
     child = node.child()
@@ -199,7 +199,7 @@ def _decimal(name: str) -> tuple[int, int] | None:
 
 
 def _constant(node: Any, kind: str) -> Constant | None:
-    """The value of a node as Python has it; None if it has none that is always the same."""
+    """The Python value of a constant node; None for other nodes."""
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
 
@@ -208,7 +208,7 @@ def _constant(node: Any, kind: str) -> Constant | None:
     try:
         value = node.eval(None)
     except (Py4JError, PySparkException):
-        # Spark raises it, too, if it evaluates the condition.
+        # Spark raises the same error if it evaluates the condition.
         return None
     if value is None:
         return Constant(None)
@@ -229,5 +229,5 @@ def _is_constant(node: Any, kind: str) -> bool:
 
 
 def _listed(sequence: Any) -> Iterator[Any]:
-    """The elements of a sequence of Scala's."""
+    """The elements of a Scala sequence."""
     return (sequence.apply(index) for index in range(sequence.size()))

@@ -1,13 +1,13 @@
-"""A DataFrame of classic Spark that prunes by its own conditions and columns.
+"""Implements a classic Spark DataFrame that prunes files by its own conditions and columns.
 
-Its `shape` is made by Spark alone, on an empty relation, so that Spark resolves columns and checks
-conditions at once and nothing is planned. What a job needs is planned when it is first asked for:
-the same plan of Spark's with the rows beneath, that files may have for the conditions by then. The
-empty relation stays in it, as the first side of a union, because attributes are its attributes, of
-every DataFrame of one load; Spark's optimizer drops it.
+Spark alone builds its `shape`, on an empty relation, so that it resolves columns and checks
+conditions at once, and no scan is planned. The scan is planned when a job first needs rows: Spark's
+plan is kept, and the rows that may meet the conditions so far are put beneath it. There the empty
+relation stays as the first side of a union, because all DataFrames of one load use its attributes;
+Spark's optimizer drops it.
 
-Where Spark does not prune columns itself, an action reads only those that the shape names. Frames
-that go on from there are made of the shape, or of all rows: beneath what others see, nothing lacks.
+If Spark does not prune columns itself, an action reads only the columns that the shape names.
+Frames derived from this one start from the shape or from all rows, so they never lack a column.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def classic_frame(
     """All rows of a load.
 
     Args:
-        by_source: makes the same DataFrame by Spark's public methods alone.
+        by_source: makes the same DataFrame with Spark's public methods only.
     """
     root = _Root(spark, load)
 
@@ -66,17 +66,17 @@ class ClassicFrame(ClassicDataFrame):
     """Rows of a load that conditions choose, and plain columns of them.
 
     `where`, `filter` and `select` of plain columns return such a frame; all other methods return
-    Spark's own DataFrames, unless the load narrows: then so do some of them.
+    Spark's own DataFrames. If the load narrows, some of these methods return such a frame, too.
 
     Args:
-        part: the rows of the load that it has, or is made of.
-        by_source: makes the same DataFrame by Spark's public methods alone.
+        part: the rows of the load that the frame has, or is computed from.
+        by_source: makes the same DataFrame with Spark's public methods only.
         is_whole: whether these are all rows of the load.
-        is_query: whether these are others than rows of the load, such as aggregates.
+        is_query: whether these are not rows of the load but computed from them, such as aggregates.
     """
 
     def __new__(cls, *_: object, **__: object) -> Self:
-        # Spark's own takes the arguments of its constructor.
+        # Spark's own `__new__` expects the arguments of its constructor.
         return object.__new__(cls)
 
     def __init__(
@@ -96,7 +96,7 @@ class ClassicFrame(ClassicDataFrame):
 
     @property
     def _jdf(self) -> Any:
-        """What all methods of Spark's use: with rows, which are planned now."""
+        """The plan that all of Spark's methods use, with its rows; plans them now."""
         if self._rows is None:
             self._rows = with_private(
                 Private.FRAMES,
@@ -107,7 +107,7 @@ class ClassicFrame(ClassicDataFrame):
 
     @_jdf.setter
     def _jdf(self, jdf: Any) -> None:
-        """Spark's own constructor sets what the shape has already."""
+        """Ignored: Spark's own constructor sets what the shape has already."""
 
     @property
     def schema(self) -> StructType:
@@ -138,7 +138,7 @@ class ClassicFrame(ClassicDataFrame):
             return self._plain().filter(condition)
         shape, by_source = self._shape.filter(condition), self._later("filter", condition)
         if not is_resolved(shape):
-            # It names columns of a query around it.
+            # It names columns of an outer query.
             return by_source()
         if self._is_query:
             return self._query(shape, by_source)
@@ -210,7 +210,7 @@ class ClassicFrame(ClassicDataFrame):
         return ClassicFrame(self._part, shape, by_source, is_query=True)
 
     def _narrow(self) -> DataFrame:
-        """The frame for actions; of others that were made of it, columns would lack."""
+        """The frame for actions; frames derived from it would lack columns."""
         if self._used_rows is None:
             used = with_private(
                 Private.FRAMES, lambda: self._part.with_used_rows(self._shape), lambda: None
@@ -241,7 +241,7 @@ class _Root:
         return DataFrame(resolved_dataset(spark, spark._jsparkSession, plan), spark)
 
     def planned_frame(self) -> DataFrame:
-        """All rows, by Spark's public methods alone."""
+        """All rows, with Spark's public methods only."""
         load = self.load
         if isinstance(load, TableLoad):
             rows, _ = load.planned(self.spark, TRUE).rows(self.spark)
@@ -252,14 +252,14 @@ class _Root:
 
     @cached_property
     def columns(self) -> Mapping[int, NestedField]:
-        """The fields of the load by the ids that Spark gave its attributes."""
+        """The fields of the load by the expression ids of its attributes."""
         output = _plan(self.shape).output()
         fields = self.load.fields
         return {output.apply(i).exprId().id(): field for i, field in enumerate(fields)}
 
 
 class _Part:
-    """The rows of a load that meet a condition, and perhaps others.
+    """At least the rows of a load that meet a condition.
 
     Args:
         condition: bound to the schema of the table.
@@ -270,7 +270,7 @@ class _Part:
         self._planned: KeptRelation | PlannedLoad | None = None
 
     def where(self, filtered: DataFrame) -> _Part:
-        """The part that meets what the topmost filter of a shape says of columns, too."""
+        """Restricts the part further by the topmost filter of a shape."""
         known = with_private(Private.FRAMES, lambda: self._known(filtered), lambda: TRUE)
         return _Part(self.root, and_(self._condition, known))
 
@@ -284,7 +284,7 @@ class _Part:
 
     @cached_property
     def narrows(self) -> bool:
-        """Whether it reads only the fields that it is asked for; it is planned to find out."""
+        """Whether it reads only the fields that it is asked for; plans it to find out."""
         load = self.root.load
         if not isinstance(load, TableLoad):
             return True
@@ -294,7 +294,7 @@ class _Part:
         return isinstance(self._planned, PlannedLoad) and self._planned.narrows
 
     def with_rows(self, shape: DataFrame, used: frozenset[int] | None = None) -> Any:
-        """A shape with the rows beneath.
+        """Puts rows beneath a shape.
 
         Args:
             used: ids of the fields that are read; None for all.
@@ -308,7 +308,7 @@ class _Part:
         return plan_dataset(spark, session, self._on(leaf, _plan(shape)))
 
     def with_used_rows(self, shape: DataFrame) -> Any:
-        """A shape with rows beneath, of the fields that it names; None if all must be read."""
+        """Puts rows of the fields that a shape names beneath it; None if it needs all fields."""
         used = used_fields(_plan(shape), self.root.columns)
         if used is None:
             return None
@@ -316,7 +316,7 @@ class _Part:
         return None if evaluates_unread(rows.queryExecution().optimizedPlan()) else rows
 
     def _relation(self, used: frozenset[int] | None) -> Any:
-        """A relation of the rows with the attributes of the load; the rows if they are none."""
+        """A relation of the rows with the load's attributes; the rows if there is not one."""
         spark, load, shape = self.root.spark, self.root.load, _plan(self.root.shape)
         if not isinstance(load, TableLoad):
             rows = load.rows(spark, self._condition, used)
@@ -353,7 +353,7 @@ class _Part:
         return rows if relation is None else relation
 
     def _union(self, rows: DataFrame, used: frozenset[int] | None) -> Any:
-        """Rows with the attributes of the load."""
+        """The rows with the attributes of the load."""
         empty = self.root.shape
         if used is not None:
             empty = empty.selectExpr(*(in_backticks((name,)) for name in rows.columns))
@@ -361,7 +361,7 @@ class _Part:
         return union(self._seq(_plan(empty), _plan(rows)), False, False)
 
     def _on(self, leaf: Any, plan: Any) -> Any:
-        """A plan with another leaf."""
+        """A copy of a plan with another leaf."""
         children = plan.children()
         if children.isEmpty():
             return leaf
@@ -372,7 +372,7 @@ class _Part:
 
 
 def _selects_attributes(shape: DataFrame) -> bool:
-    """Whether a selection has made no new columns."""
+    """Whether a selection computes no new columns."""
 
     def selects() -> bool:
         plan = _plan(shape)

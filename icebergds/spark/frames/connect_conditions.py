@@ -1,7 +1,7 @@
 """Converts conditions of Spark Connect to predicates on a table's columns.
 
-Nothing is resolved on this side, so that only comparisons are converted whose meaning does not
-depend on how Spark coerces types.
+The client resolves nothing, so only comparisons are converted whose meaning does not depend on how
+Spark coerces types.
 """
 
 from __future__ import annotations
@@ -66,9 +66,9 @@ def converted(
 
     Args:
         condition: a Column, or text.
-        schema: the table's.
+        schema: the table's schema.
         columns: those that are read, under the names that the condition uses.
-        setting: of the session, by which it reads text and dates; not asked without.
+        setting: the session's settings for parsing text and dates; asked only if needed.
     """
     tree = _Tree(schema, columns, setting)
     if isinstance(condition, str):
@@ -80,14 +80,14 @@ def converted(
 def converted_exactly(
     condition: Expression, schema: Schema, setting: Setting, names: Names
 ) -> tuple[Expr | None, Expr]:
-    """The same condition as a predicate, and one that is true for every row for which it is.
+    """The condition as an exact predicate, and one that is true at least for the same rows.
 
-    Neither is bound. The first one is None if only Spark evaluates the condition.
+    Neither is bound. The first is None if only Spark can evaluate the condition.
 
     Args:
-        condition: which Spark has analyzed: its names are known not to be ambiguous.
-        schema: the table's.
-        setting: of the session, by which it reads text and dates.
+        condition: analyzed by Spark, so that none of its names is ambiguous.
+        schema: the table's schema.
+        setting: the session's settings for parsing text and dates.
         names: what qualifies columns in the condition.
     """
     tree = _Tree(schema, schema.fields, setting, names)
@@ -97,10 +97,10 @@ def converted_exactly(
 def equal_names(
     condition: Expression, names: Names
 ) -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]]:
-    """The names that a condition says are equal, with their qualifiers.
+    """Pairs of names that a condition requires to be equal, with their qualifiers.
 
     Args:
-        names: what qualifies columns in the condition, which is about other rows, too.
+        names: what qualifies columns in the condition, which also names columns of other rows.
     """
     match condition:
         case UnresolvedFunction(_name="and", _args=[left, right]):
@@ -125,7 +125,7 @@ class Names:
 
     Attributes:
         alias: the name of the table; None if it has none.
-        other: the name of other rows that the condition is about; None if there are none.
+        other: the alias of the other rows in the condition; None if there are none.
     """
 
     alias: str | None = None
@@ -174,7 +174,7 @@ class _Tree:
         if not isinstance(node, ColumnReference) or node._is_metadata_column:
             return None
         if node._plan_id is not None and self._names.other is not None:
-            # Named through a DataFrame, which is that of the other rows.
+            # The column belongs to a DataFrame, which is the one with the other rows.
             return None
         try:
             return self._named(split_name(node._unparsed_identifier))

@@ -1,9 +1,9 @@
-"""A DataFrame of Spark Connect that prunes by its own conditions.
+"""Implements a Spark Connect DataFrame that prunes files by its own conditions.
 
-As with classic Spark (`classic_frame`), its `shape` is made by Spark alone on an empty relation.
-What a job needs is planned when its plan is sent, because Spark reads the text of conditions only
-then, by the settings of that time. Columns of DataFrames name the plan that they belong to by its
-id: plans with rows have the ids of the shape's.
+As with classic Spark (`classic_frame`), Spark alone builds its `shape`, on an empty relation. The
+scan is planned when the plan is sent, because Spark parses conditions only then, with the settings
+of that time. Columns of a DataFrame name their plan by its id, so a plan with rows has the ids of
+its shape's plan.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class ConnectFrame(ConnectDataFrame):
     """
 
     def __new__(cls, *_: object, **__: object) -> Self:
-        # Spark's own takes the arguments of its constructor.
+        # Spark's own `__new__` expects the arguments of its constructor.
         return object.__new__(cls)
 
     def __init__(
@@ -123,21 +123,21 @@ class _Root:
         return empty
 
     def known_of(self, conditions: tuple[Any, ...]) -> tuple[Expr, ...]:
-        """What each condition says of the columns of the table, by the settings of now."""
+        """Each condition as a predicate on the table, by the current settings."""
         plan, setting = self.load.plan, cache(session_setting(self.spark))
         return tuple(
             converted(each, plan.table_schema, plan.columns.fields, setting) for each in conditions
         )
 
     def are_plain(self, columns: Any) -> bool:
-        """Whether whole columns are named only: others would be new ones, of any name."""
+        """Whether only whole columns are named; anything else makes new columns, of any name."""
         if len(columns) == 1 and isinstance(columns[0], list | tuple):
             columns = columns[0]
         names = {field.name for field in self.load.plan.columns.fields}
         return bool(columns) and all(_name_of(column) in names for column in columns)
 
     def with_rows(self, plan: Any, conditions: tuple[Any, ...]) -> Any:
-        """The plan of a shape with rows beneath, at least those that meet the conditions."""
+        """Puts rows beneath a shape's plan, at least those that meet the conditions."""
         if plan is self.shape._plan:
             return _Rows(self, conditions)
         changed = copy.copy(plan)
@@ -145,7 +145,7 @@ class _Root:
         return changed
 
     def rows(self, known: tuple[Expr, ...]) -> Any:
-        """A plan of rows beneath the names of the load, at least those of which this is known."""
+        """A plan with the load's columns, of at least the rows that meet the predicates."""
         empty: Any = self.spark.createDataFrame([], self.load.schema)
         planned = self.load.planned(self.spark, and_(*known))
         union: Any = empty.union(planned.rows(self.spark)[0])
@@ -154,7 +154,7 @@ class _Root:
 
 
 class _Rows(LogicalPlan):
-    """Rows of a load, planned when they are sent, and again if conditions mean others by then."""
+    """Rows of a load, planned when sent; planned again if settings changed the conditions."""
 
     def __init__(self, root: _Root, conditions: tuple[Any, ...]) -> None:
         super().__init__(None)
@@ -170,7 +170,7 @@ class _Rows(LogicalPlan):
 
 
 def _name_of(column: Any) -> str | None:
-    """The name of a column that is a single name; None for others."""
+    """The name of a column that is only a name; None for other columns."""
     expression = getattr(column, "_expr", None)
     if isinstance(expression, ColumnReference) and not expression._is_metadata_column:
         column = expression._unparsed_identifier

@@ -1,4 +1,4 @@
-"""Groups of a DataFrame of ours, whose aggregates are frames of ours too."""
+"""Implements groups of our DataFrames, whose aggregates are our frames, too."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ class NarrowGroups(GroupedData):
     """What `groupBy` returns.
 
     Args:
-        frame: whose rows are grouped.
+        frame: the frame whose rows are grouped.
         of_shape: the same groups of the frame's shape.
-        of_rows: makes Spark's own groups, for what is not an aggregate.
-        query: makes a frame of a shape, and of what makes it by Spark's public methods alone.
+        of_rows: makes Spark's own groups, for methods that do not aggregate.
+        query: makes a frame from a shape and from a function that makes the same DataFrame with
+            Spark's public methods only.
     """
 
     def __init__(
@@ -58,7 +59,7 @@ class NarrowGroups(GroupedData):
 
     def _asked(self, ask: Callable[[GroupedData], DataFrame]) -> DataFrame:
         shape = ask(self._of_shape)
-        # Others name columns of a query around them.
+        # Unresolved columns belong to an outer query.
         if not is_resolved(shape):
             return ask(self._of_rows())
         return self._query(shape, lambda: ask(self._of_rows()))

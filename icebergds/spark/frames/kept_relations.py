@@ -1,8 +1,8 @@
-"""Keeps how Spark reads whole loads, for later loads of the same snapshot.
+"""Keeps Spark's relations of whole loads, for later loads of the same snapshot.
 
 A snapshot never changes, so neither does the plan to read it: a session that loads a table again,
-as for a temporary view, gets a relation of the same files. The table's metadata is read by every
-load, and the files must still be there.
+as for a temporary view, gets a relation of the same files. Every load still reads the table's
+metadata, and checks that the files exist.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class KeptRelation:
     """All rows of a load.
 
     Attributes:
-        relation: of the JVM; its columns are those of the load, in the same order.
+        relation: a JVM object; its columns are those of the load, in the same order.
         has_names: whether they have the same names.
     """
 
@@ -67,7 +67,7 @@ def keep_relation(
 
     Args:
         spark: a classic session.
-        files: those of the relation.
+        files: the files of the relation.
     """
     if len(files) > _MOST_FILES or not _may_be_kept(load):
         return
@@ -90,11 +90,11 @@ class _Kept:
     """What is kept of a load.
 
     Attributes:
-        read: what `_read` tells of it.
-        session: the session of the JVM to which its relations belong.
+        read: the result of `_read`.
+        session: the JVM session to which its relations belong.
         paths, sizes: of its files; sizes in bytes.
-        files: for Spark.
-        has_names: as of `KeptRelation`.
+        files: the files, for Spark.
+        has_names: as in `KeptRelation`.
     """
 
     read: tuple[object, ...]
@@ -109,7 +109,7 @@ _kept: weakref.WeakKeyDictionary[SparkSession, dict[Any, _Kept]] = weakref.WeakK
 
 
 def _sizes(paths: Sequence[str]) -> tuple[int, ...] | None:
-    """The sizes of local files in bytes; None if one is not there."""
+    """The sizes of local files in bytes; None if one does not exist."""
     try:
         return tuple(os.stat(path).st_size for path in paths)
     except OSError:
@@ -117,7 +117,7 @@ def _sizes(paths: Sequence[str]) -> tuple[int, ...] | None:
 
 
 def _may_be_kept(load: TableLoad) -> bool:
-    """Whether planning the load anew would lead to the same files, and nobody is told of it."""
+    """Whether planning again gives the same files, and no metrics reporter misses it."""
     state = load.state
     is_plain = state.planner is None and state.reporter is None and state.io.vended is None
     return load.is_native and is_plain and state.metadata.table_uuid is not None
@@ -129,7 +129,7 @@ def _name(load: TableLoad) -> tuple[str, int | None]:
 
 
 def _read(load: TableLoad) -> tuple[object, ...]:
-    """All that decides which rows and columns a load has, and how they are reached."""
+    """All that determines which rows and columns a load has, and how they are read."""
     metadata = load.state.metadata
     version = metadata.table_uuid, metadata.last_updated_ms, load.snapshot
     # As text, because 0.0 == -0.0 and 1 == True.

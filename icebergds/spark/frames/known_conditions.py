@@ -1,4 +1,4 @@
-"""Makes filters of conditions that Spark's trees are read from (`expr.conditions`)."""
+"""Converts Spark's condition trees to filters (`expr.conditions`)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def bound_condition(
     """A bound predicate that is true for every row for which a condition is.
 
     Args:
-        schema: the table's.
+        schema: the table's schema.
         is_alike: whether Spark compares the same values as we do.
     """
 
@@ -42,9 +42,9 @@ def bound_condition(
 def exact_condition(
     tree: Tree, node: Any, schema: Schema, is_alike: Callable[[Expr], bool] = lambda _: True
 ) -> tuple[Expr | None, Expr]:
-    """What is true for the same rows, and what is for every row for which a condition is.
+    """The condition as an exact predicate, and one that is true at least for the same rows.
 
-    Neither is bound. The first one is None if only Spark evaluates the condition. Arguments are
+    Neither is bound. The first is None if only Spark can evaluate the condition. The arguments are
     those of `bound_condition`.
     """
     others: list[Any] = []
@@ -69,7 +69,7 @@ def column_of(field: NestedField | None, schema: Schema) -> Column | None:
 
 
 def value_of(type_name: str, value: Any) -> Constant | None:
-    """A value that Spark has as a number or text, as Python has it; None if it cannot have it."""
+    """The Python value of a number or text of Spark's; None if Python cannot represent it."""
     try:
         match type_name:
             case "date":
@@ -79,7 +79,7 @@ def value_of(type_name: str, value: Any) -> Constant | None:
             case "timestamp":
                 return Constant(_EPOCH.replace(tzinfo=UTC) + timedelta(microseconds=value))
             case "float":
-                # It came as the shortest decimal number for it, read as a double.
+                # Spark sent the shortest decimal for the float, which was parsed as a double.
                 return Constant(float(np.float32(value)))
             case _ if type_name in _AS_IT_IS or type_name.startswith("decimal("):
                 return Constant(value)

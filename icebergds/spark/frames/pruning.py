@@ -1,4 +1,4 @@
-"""Makes DataFrames of loads, which prune by their own conditions, on classic Spark and Connect."""
+"""Makes DataFrames that prune by their own conditions, on classic Spark and Spark Connect."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def pruning_frame(
     """All rows of a load.
 
     Args:
-        by_source: makes the same DataFrame by Spark's public methods alone; None to plan all rows.
+        by_source: makes the same DataFrame with Spark's public methods only; None to plan all rows.
     """
     if is_connect(spark):
         from icebergds.spark.frames.connect_frame import connect_frame
@@ -38,10 +38,10 @@ def pruning_frame(
 def filtered_frame(
     spark: SparkSession, state: TableState, options: ReadOptions, condition: Column
 ) -> DataFrame:
-    """The rows of a table that meet a condition of Spark's, which also prunes what is read.
+    """The rows of a table that meet a Spark condition, which also prunes the scan.
 
     Args:
-        options: of the read, without a filter.
+        options: of the read; they have no filter.
 
     Raises:
         InvalidFilterError: the condition names unknown columns, or is not a deterministic boolean.

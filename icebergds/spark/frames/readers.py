@@ -1,7 +1,7 @@
-"""The readers of registered sessions: `spark.read.format("icebergpy")`.
+"""Implements the readers of registered sessions: `spark.read.format("icebergpy")`.
 
-Their DataFrames leave out files by their own conditions. Options and schemas that were set before
-the format count too.
+Their DataFrames prune files by their own conditions. Options and schemas that were set before the
+format count, too.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _LOG = logging.getLogger(__name__)
 
 
 def load(of_spark: Callable[..., Any]) -> Callable[..., Any]:
-    """`DataFrameReader.load`: of a location, a metadata file, or with `catalog` an identifier.
+    """`DataFrameReader.load` of a location, a metadata file, or an identifier in `catalog`.
 
     The replacement raises IcebergError if an option is malformed or does not fit the table, or it
     cannot be loaded.
@@ -83,9 +83,9 @@ def load(of_spark: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def table(of_spark: Callable[..., Any]) -> Callable[..., Any]:
-    """`DataFrameReader.table`: of a name in the option `catalog`, or with a catalog's name first.
+    """`DataFrameReader.table` of a name in the option `catalog`, or after a catalog's name.
 
-    The replacement raises NoSuchTableError if the name begins with no catalog that is known.
+    The replacement raises NoSuchTableError if the name does not begin with a known catalog.
     """
 
     @wraps(of_spark)
@@ -97,7 +97,7 @@ def table(of_spark: Callable[..., Any]) -> Callable[..., Any]:
         with acting_in(session_of_verb(self)):
             given = named_table(options, tableName)
         if asked is None:
-            # The reader has its other options.
+            # The reader itself holds the other options.
             return self.options(**given).load()
         return _loaded(self, given["path"], given, schema)
 
@@ -105,11 +105,11 @@ def table(of_spark: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _is_left_to_spark(given: Mapping[str, str]) -> bool:
-    """Whether a load is planned already, or in the process that gets filters from Spark."""
+    """Whether a load is planned already, or will be in the process that Spark pushes filters to."""
     options = {name.lower(): value.lower() for name, value in given.items()}
     if PLANNED_SCAN in options or options.get("pushdown") == "true":
         return True
-    # `metadata_table_frame` loads one state of a table, in the data source.
+    # `metadata_table_frame` loads one state of a table through the data source.
     return METADATA_TABLE in options and is_metadata_file(options.get("path", ""))
 
 
@@ -138,14 +138,14 @@ def _loaded(
 def _loaded_by_server(
     reader: Any, path: Any, error: IcebergError, load: Callable[[Any, Any], DataFrame]
 ) -> DataFrame | None:
-    """The load of the data source, if only the server of Spark Connect reaches the table."""
+    """Loads with the data source, if only the Spark Connect server reaches the table."""
     from pyspark.errors import PySparkException
 
     if not is_connect(session_of_verb(reader)):
         return None
     try:
         df = load(reader, path)
-        # It is analyzed now.
+        # This makes Spark analyze it now.
         columns = len(df.schema.fields)
     except PySparkException:
         return None
@@ -166,14 +166,14 @@ def _named_path(path: Any) -> dict[str, str]:
 
 
 def _asked(reader: Any) -> tuple[dict[str, str], StructType | None] | None:
-    """The options and the schema that a reader has; None if it keeps them to itself."""
+    """The options and the schema of a reader; None if they cannot be read from it."""
     return with_private(
         Private.READERS, lambda: (_given(reader), _user_schema(reader)), lambda: None
     )
 
 
 def _given(reader: Any) -> dict[str, str]:
-    """The options that a reader has."""
+    """The options of a reader."""
     if hasattr(reader, "_client"):
         return {name: value for name, value in reader._options.items() if value is not None}
     return options_of(reader._jreader.extraOptions())

@@ -1,4 +1,4 @@
-"""What a load of a registered session reads, and its rows that meet a condition."""
+"""Opens loads of registered sessions, and plans their rows that meet a condition."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class TableLoad:
 
     Attributes:
         snapshot: None for a table without rows.
-        plan: what is read; planning has found no files yet.
+        plan: what is read; its files are not planned yet.
         schema: of the DataFrames.
         is_native: whether Spark's own reader reads the files that it can.
     """
@@ -75,13 +75,13 @@ class TableLoad:
 
     @property
     def narrows(self) -> bool | None:
-        """Whether it reads only the fields that it is asked for; None if `planned` tells."""
+        """Whether it reads only the fields that it is asked for; None if only `planned` knows."""
         if self.options.changes is not None:
             return False
         return None if self.is_native else True
 
     def planned(self, spark: SparkSession, condition: Expr) -> PlannedLoad:
-        """Plans the rows that meet a condition, now; others may be among them.
+        """Plans at least the rows that meet a condition, now.
 
         Args:
             condition: bound to the table's schema.
@@ -101,7 +101,7 @@ class TableLoad:
         return PlannedLoad(self, scan, reading_ways(spark, scan) if scan.for_native else None)
 
     def count(self, spark: SparkSession) -> int | None:
-        """The number of rows, from metadata as far as it tells; None for changes.
+        """The number of rows, from metadata as far as possible; None for changes.
 
         Errors are those of `count_scan`.
         """
@@ -116,7 +116,7 @@ class PlannedLoad:
     """Rows of a load that are planned.
 
     Attributes:
-        scan: of all columns; None for changes.
+        scan: the scan of all columns; None for changes.
         ways: how its files can be read; None if only icebergds can read them.
     """
 
@@ -126,7 +126,7 @@ class PlannedLoad:
 
     @property
     def narrows(self) -> bool:
-        """Whether files are read only as far as `rows` is asked for; Spark's reader does alone."""
+        """Whether only the fields that `rows` is asked for are read; Spark's reader prunes."""
         if self.load.narrows is not None:
             return self.load.narrows
         has_files = self.scan is not None and bool(self.scan.files)
@@ -135,18 +135,18 @@ class PlannedLoad:
     def rows(
         self, spark: SparkSession, used: frozenset[int] | None = None
     ) -> tuple[DataFrame, Sequence[PlannedFile]]:
-        """The rows, and the files of them that Spark's own reader reads.
+        """The rows, and those of their files that Spark's own reader reads.
 
         Args:
-            used: ids of the fields that are read, the columns being those that have them, if it
-                `narrows`; None for all.
+            used: ids of the fields to read, if it `narrows`; the columns are those that have these
+                fields. None for all.
         """
         load, scan = self.load, self.scan
         if scan is None:
             groups = plan_task_groups(load.options, load.state, load.snapshot, load.plan)
             return planned_dataframe(spark, load.plan, groups), ()
         if used is None:
-            # They come beneath a relation that has the names.
+            # They are put beneath a relation that has the names.
             return scan_by_reader(spark, scan, by_position=True, ways=self.ways)
         whole = load.plan.columns
         read = narrowed(whole, used)
@@ -190,7 +190,7 @@ def load_of_state(
     """A load of one state of a table.
 
     Args:
-        columns: chooses those of the load, by the state and the schema that is read.
+        columns: chooses the columns of the load, from the state and the schema that is read.
 
     Raises:
         IcebergError: an option does not fit the table.
@@ -235,11 +235,11 @@ class MetadataLoad:
         return self.plan.columns.fields
 
     def rows(self, spark: SparkSession, condition: Expr, used: frozenset[int] | None) -> DataFrame:
-        """The rows, at least those that meet a condition; planned now.
+        """At least the rows that meet a condition, planned now.
 
         Args:
             condition: bound to the metadata table's schema.
-            used: ids of the fields that are read, the columns being those that have them; None for
+            used: ids of the fields to read; the columns are those that have these fields. None for
                 all.
 
         Raises:

@@ -1,8 +1,7 @@
 """Finds which fields of a load a query uses; the others are not read.
 
-Spark tells neither a Python data source nor a Python function which columns it needs, but a
-DataFrame of ours knows the query that it is. Should Spark evaluate a field after all that the query
-does not name, it raises.
+Spark does not tell a Python data source or function which columns it needs, but our DataFrames know
+their query. If Spark evaluates a field that the query does not name after all, it raises.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from icebergds.expr.names import in_backticks
 from icebergds.spec.schema import Schema
 from icebergds.spec.types import INT, LONG, NestedField, StructType
 
-# Nodes that return what their expressions name, and those that return what they get.
+# Nodes that output what their expressions name, and nodes that output their input.
 _NAMING = ("Project", "Aggregate")
 _PASSING = ("Filter", "Sort", "GlobalLimit", "LocalLimit")
 _UNREAD = "icebergds: a column that the query did not name was not read"
@@ -26,11 +25,11 @@ _RAISES = f"raise_error('{_UNREAD}')"
 
 
 def used_fields(plan: Any, columns: Mapping[int, NestedField]) -> frozenset[int] | None:
-    """The ids of the fields that an analyzed plan names of its leaf; None if it needs all.
+    """The ids of the leaf's fields that an analyzed plan names; None if it needs all.
 
     Args:
-        plan: a Catalyst plan, an object of the JVM.
-        columns: those of the leaf, by the ids that Spark gave their attributes.
+        plan: a Catalyst plan, a JVM object.
+        columns: those of the leaf, by the expression ids of their attributes.
     """
     if not _has_distinct_names(columns.values()) or _has_variables(columns.values()):
         return None
@@ -50,7 +49,7 @@ def used_fields(plan: Any, columns: Mapping[int, NestedField]) -> frozenset[int]
 
 
 def narrowed(schema: Schema, used: frozenset[int]) -> Schema:
-    """The fields that are used; if there are none, a column, so that there are rows."""
+    """The used fields; if there are none, one cheap column, so that rows can be counted."""
     if not used:
         cheap = (field.field_id for field in schema.fields if field.field_type in (INT, LONG))
         used = frozenset([next(cheap, schema.fields[0].field_id)])
@@ -58,11 +57,11 @@ def narrowed(schema: Schema, used: frozenset[int]) -> Schema:
 
 
 def padded(frame: DataFrame, whole: Schema, read: Schema, schema: SparkStruct) -> DataFrame:
-    """A frame with all fields of the structs that it has a part of, which must not be evaluated.
+    """Completes partly read structs; the added fields raise if Spark evaluates them.
 
     Args:
         read: the columns of the frame, in its order.
-        schema: of the frame if it had all fields, those of `whole`.
+        schema: of the frame with all fields of `whole`.
     """
     whole_fields = {field.field_id: field for field in whole.fields}
     if all(field == whole_fields[field.field_id] for field in read.fields):
@@ -76,17 +75,17 @@ def padded(frame: DataFrame, whole: Schema, read: Schema, schema: SparkStruct) -
         f" AS {in_backticks((field.name,))}"
         for field in read.fields
     )
-    # As text, because each Column is many calls of the JVM.
+    # As text, because each Column takes many JVM calls.
     return frame.selectExpr(*columns)
 
 
 def evaluates_unread(plan: Any) -> bool:
-    """Whether an optimized plan still has a field that is not read."""
+    """Whether an optimized plan still evaluates a field that was not read."""
     return _UNREAD in plan.toJSON()
 
 
 def _named(tree: Sequence[Any], columns: Mapping[int, NestedField]) -> Iterator[int]:
-    """The ids of the fields in an expression of Catalyst, which lists each node before its own."""
+    """The ids of the fields in a Catalyst expression; its JSON lists nodes before children."""
     ordinals: list[int] = []
     for node in tree:
         if isinstance(node, list):
@@ -101,19 +100,19 @@ def _named(tree: Sequence[Any], columns: Mapping[int, NestedField]) -> Iterator[
             case "AttributeReference" if node["exprId"]["id"] in columns:
                 yield _inner(columns[node["exprId"]["id"]], ordinals)
         ordinals = []
-        # Queries inside of expressions.
+        # Sub-queries in expressions.
         for value in node.values():
             if isinstance(value, list):
                 yield from _named(value, columns)
 
 
 def _inner(field: NestedField, ordinals: list[int]) -> int:
-    """The field that is reached by positions in structs, the innermost first."""
+    """The field at a path of struct positions, given innermost first."""
     for ordinal in reversed(ordinals):
         inner = field.field_type
         if not isinstance(inner, StructType) or not _has_distinct_names(inner.fields):
             break
-        # Spark would take it for never null, as the struct that is made of it is.
+        # Spark would take the field for never null, because the struct built from it is not.
         if inner.fields[ordinal].required and not field.required:
             break
         field = inner.fields[ordinal]
@@ -126,7 +125,7 @@ def _has_distinct_names(fields: Collection[NestedField]) -> bool:
 
 
 def _has_variables(fields: Iterable[NestedField]) -> bool:
-    """Whether Spark would replace a part of a name in SQL, even in backticks."""
+    """Whether Spark would substitute a variable in a name in SQL, even in backticks."""
     paths = Schema(tuple(fields)).paths_by_id.values()
     return any("${" in name for path in paths for name in path)
 
@@ -134,7 +133,7 @@ def _has_variables(fields: Iterable[NestedField]) -> bool:
 def _text(
     field: NestedField, have: NestedField | None, parents: tuple[str, ...], shown: DataType
 ) -> str:
-    """A field in SQL, of which only a part may be read."""
+    """The SQL of a field, of which possibly only a part was read."""
     path = (*parents, field.name)
     if have is None:
         return f"CAST({_RAISES} AS {_type_text(shown)})"

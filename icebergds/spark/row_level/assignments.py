@@ -31,7 +31,7 @@ def plan_assignments(
     statement: str,
     qualify: Callable[[tuple[str, ...]], str] = quote_name,
 ) -> dict[str, Column]:
-    """The new values, by the names of the table's columns, cast to the columns' types.
+    """The new values by table column name, cast to the columns' types.
 
     Args:
         values: by column name, dotted for struct fields.
@@ -115,7 +115,7 @@ def fitting(frame: DataFrame, value: Column, field: NestedField, what: str) -> C
             f"{found.simpleString()}; cast the value"
         )
     if isinstance(found, spark.BinaryType) and isinstance(wanted, spark.StringType):
-        # Spark's cast takes any bytes as text.
+        # Spark's cast accepts any bytes as text.
         return f.validate_utf8(value.cast(wanted))
     if isinstance(found, spark.NullType) or not isinstance(wanted, spark.NumericType):
         return value.cast(wanted)
@@ -132,8 +132,8 @@ def fitting(frame: DataFrame, value: Column, field: NestedField, what: str) -> C
 def assigned_type(field_type: IcebergType) -> spark.DataType:
     """The type to cast values of a column to.
 
-    Nulls are allowed at every level: Spark refuses a cast to a type with fewer nulls by the types
-    alone. The task that writes the rows refuses nulls in required fields.
+    Nulls are allowed at every level, because Spark refuses casts to a less nullable type, whatever
+    the values. The task that writes the rows refuses nulls in required fields.
     """
     return all_nullable(spark_type(field_type))
 

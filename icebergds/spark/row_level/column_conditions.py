@@ -1,7 +1,7 @@
-"""Translates conditions that are Columns to what statements are planned with.
+"""Translates conditions given as Columns to filters for planning statements.
 
-Spark has checked such a condition and resolved its names before it is translated. What cannot be
-translated is left to Spark, as text that cannot be planned with is.
+Spark checks such a condition and resolves its names before it is translated. What cannot be
+translated is left to Spark, as is SQL text that cannot be used for planning.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from icebergds.spec.schema import Schema
 
 @dataclass(frozen=True, slots=True)
 class ColumnFilter:
-    """What is known of a condition on a table.
+    """What is known about a condition on a table.
 
     Attributes:
-        exact: the same condition, not bound; None if only Spark evaluates it.
-        at_least: is true for every row for which the condition is; not bound.
+        exact: the same condition, not bound; None if only Spark can evaluate it.
+        at_least: a filter that is true for every row for which the condition is; not bound.
     """
 
     exact: Expr | None = None
@@ -38,11 +38,11 @@ class ColumnFilter:
 
 @dataclass(frozen=True, slots=True)
 class JoinFilter:
-    """What is known of a condition on the rows of a table and of a source.
+    """What is known about a condition on the rows of a table and a source.
 
     Attributes:
-        of_target: is true for every row of the table for which it is with any row; not bound.
-        equal: pairs of names of columns that are equal, qualified by the aliases of their sides.
+        of_target: a filter that is true for every table row that matches any source row; not bound.
+        equal: pairs of names of equal columns, qualified by the aliases of their sides.
     """
 
     of_target: Expr = TRUE
@@ -56,8 +56,8 @@ def column_filter(
 
     Args:
         condition: a Column.
-        schema: the table's.
-        alias: a name of the table in the condition.
+        schema: the table's schema.
+        alias: the table's alias in the condition.
     """
     if not _is_of(spark, condition):
         return ColumnFilter()
@@ -76,7 +76,7 @@ def column_filter(
                 lambda: (None, TRUE),
             )
     except (PySparkException, Py4JError):
-        # The statement says what does not fit.
+        # The statement itself raises the error.
         return ColumnFilter()
     if exact is not None and not compares_exactly(exact, schema):
         return ColumnFilter()
@@ -84,7 +84,7 @@ def column_filter(
 
 
 def as_text(spark: SparkSession, condition: Any) -> Any:
-    """The SQL of a Column of Connect that is nothing else; other conditions as they are."""
+    """The SQL of a Connect Column that is only SQL text; other conditions as they are."""
     expression = getattr(condition, "_expr", None) if is_connect(spark) else None
     is_text = type(expression).__name__ == "SQLExpression"
     return expression._expr if is_text else condition  # type: ignore[union-attr]
@@ -93,12 +93,12 @@ def as_text(spark: SparkSession, condition: Any) -> Any:
 def join_filter(
     spark: SparkSession, condition: Any, schema: Schema, joined: DataFrame, aliases: tuple[str, str]
 ) -> JoinFilter:
-    """Translates the condition of a join of a table, on the left, with a source.
+    """Translates the condition of a join of a table, on the left, and a source.
 
     Args:
         condition: a Column.
-        schema: the table's.
-        joined: the inner join of them by the condition.
+        schema: the table's schema.
+        joined: their inner join by the condition.
         aliases: of the table and of the source.
     """
     if not _is_of(spark, condition):
@@ -152,7 +152,7 @@ def _of_classic_join(joined: DataFrame, schema: Schema, aliases: tuple[str, str]
 
 
 def _columns(plan: Any, schema: Schema) -> Mapping[int, Any]:
-    """The columns of a table by the ids of the attributes of a plan that returns them."""
+    """The columns of a table by the expression ids of a plan that returns them."""
     output = plan.output()
     return {output.apply(at).exprId().id(): field for at, field in enumerate(schema.fields)}
 

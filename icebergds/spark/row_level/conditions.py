@@ -17,7 +17,7 @@ from icebergds.expr.sql_tokens import sql_tokens
 from icebergds.spark.errors import unlogged
 
 Value: TypeAlias = str | Column | bool | int | float | Decimal | date | datetime
-"""A value to assign: SQL text, a Spark column, or a plain value of Python's."""
+"""A value to assign: SQL text, a Spark column, or a plain Python value."""
 
 _NOT_DETERMINISTIC = "INVALID_NON_DETERMINISTIC_EXPRESSIONS"
 _AMBIGUOUS = "AMBIGUOUS_REFERENCE"
@@ -50,16 +50,16 @@ def as_column(value: Any, what: str, *, expected: str = "SQL text or a Column") 
 def as_value(value: Any, what: str) -> Column:
     """Converts a value to assign to a column.
 
-    A `datetime` without a zone is a time of the clock, as of SQL's `TIMESTAMP_NTZ`.
+    A `datetime` without a zone is a wall-clock time, as in SQL's `TIMESTAMP_NTZ`.
 
     Raises:
-        InvalidOptionError: it is none, or the SQL cannot be parsed.
+        InvalidOptionError: it is not a `Value`, or the SQL cannot be parsed.
     """
     match value:
         case datetime(tzinfo=None):
             return f.lit(value.isoformat()).cast("timestamp_ntz")
         case int() if not isinstance(value, bool):
-            # Spark's lit takes no int of more than 64 bits.
+            # Spark's lit does not accept an int of more than 64 bits.
             return f.lit(value if -(2**63) <= value < 2**63 else Decimal(value))
         case bool() | float() | Decimal() | date():
             return f.lit(value)
@@ -132,7 +132,7 @@ def first_line(error: PySparkException) -> str:
 
 
 def _without_queries(text: str) -> str:
-    """A condition with its sub-queries left empty; as it is if it cannot be split."""
+    """Empties the sub-queries of a condition; returns it unchanged if it cannot be tokenized."""
     tokens = sql_tokens(text) or ()
     kept: list[str] = []
     at = depth = 0

@@ -1,6 +1,6 @@
 """Derives a filter on the table from the condition of a merge, for planning and conflict checks.
 
-It uses the parts of the condition that are about the table alone. If the table is partitioned by
+It uses the parts of the condition that name only the table. If the table is partitioned by
 columns that must equal source columns, it also uses the values of these source columns, so that
 only their partitions are read and checked for conflicts.
 """
@@ -35,7 +35,7 @@ class Sides:
     Attributes:
         source: the source rows.
         source_alias, target_alias: the names of the two sides.
-        joined: an inner join of no rows of the table, on the left, and the source by the condition.
+        joined: an inner join by the condition of an empty table, on the left, and the source.
     """
 
     target: Target
@@ -47,14 +47,14 @@ class Sides:
 
 @dataclass(frozen=True, slots=True)
 class EqualColumns:
-    """Two columns that are equal in matching rows, by names without the aliases of the sides."""
+    """The names of two columns that are equal in matching rows, without the sides' aliases."""
 
     of_target: str
     of_source: str
 
 
 def match_filter(sides: Sides, on: Any, by_source: Sequence[Any]) -> tuple[Expr | None, DataFrame]:
-    """Derives a condition on the table alone that is true for all rows that the merge may change.
+    """Derives a condition on only the table that is true for all rows that the merge may change.
 
     Args:
         on: SQL, a column, or names of columns.
@@ -86,12 +86,12 @@ def match_filter(sides: Sides, on: Any, by_source: Sequence[Any]) -> tuple[Expr 
 
 
 def equal_columns(sides: Sides, on: Any) -> list[EqualColumns]:
-    """The pairs of columns that are equal in all rows that match, as far as the text shows them."""
+    """The pairs of columns that are equal in all matching rows, as far as the text shows."""
     return _parts(sides, on)[1]
 
 
 def _parts(sides: Sides, on: Any) -> tuple[list[Expr], list[EqualColumns]]:
-    """The conditions on the table alone, and the pairs of equal columns."""
+    """The conditions that name only the table, and the pairs of equal columns."""
     if isinstance(on, list | tuple):
         return [], [EqualColumns(name, name) for name in on]
     target = sides.target
@@ -108,7 +108,7 @@ def _parts(sides: Sides, on: Any) -> tuple[list[Expr], list[EqualColumns]]:
 
 
 def _of_target_alone(sides: Sides, condition: Any) -> Expr | None:
-    """What a condition says of the table alone; None if nothing that scans can be planned with."""
+    """The part of a condition that names only the table; None if unusable for planning scans."""
     target = replace(sides.target, alias=sides.target_alias)
     return target.plannable_part(condition, sides.source_alias)
 
@@ -123,7 +123,7 @@ def _pair(sides: Sides, one: tuple[str, ...], other: tuple[str, ...]) -> EqualCo
         of_source = _own(right, sides.source_alias, _names(sides.source.schema))
         if of_target is not None and of_source is not None:
             named = [name.lower() for name in sides.source.columns]
-            # A Column may be one of several that have the name.
+            # A Column may be one of several with the same name.
             is_one = named.count(split_name(of_source)[0].lower()) == 1
             return EqualColumns(of_target, of_source) if is_one else None
     return None
@@ -132,7 +132,7 @@ def _pair(sides: Sides, one: tuple[str, ...], other: tuple[str, ...]) -> EqualCo
 def _own(name: tuple[str, ...], alias: str, columns: set[str]) -> str | None:
     """A column name without the alias of its side; None if it is not a column of this side."""
     if len(name) > 1 and name[0].lower() == alias.lower():
-        # Else it is a field of a struct that has the name of the alias.
+        # Otherwise it is a field of a struct whose name equals the alias.
         return quote_name(name[1:]) if name[1].lower() in columns else None
     return quote_name(name) if len(name) == 1 and name[0].lower() in columns else None
 
@@ -220,8 +220,8 @@ def _checked(holds: Column, pair: EqualColumns) -> Column:
         f"merge: the source has different values of {pair.of_source} each time it is computed; "
         "cache it, or write it to a table first"
     )
-    # Spark infers from deterministic conditions on a column that they hold for what equals it in a
-    # join, and would check rows of the table as well.
+    # In a join, Spark applies a deterministic condition on a column to the equal column, too, and
+    # would check rows of the table as well.
     always = f.spark_partition_id() >= 0
     error = f.raise_error(f.lit(message)).cast("boolean")
     return f.when(holds & always, f.lit(True)).otherwise(error)

@@ -18,7 +18,7 @@ from icebergds.spark.session import is_connect
 
 _LOG = logging.getLogger(__name__)
 
-# Fewer are shuffled sooner than the source is computed ahead.
+# Shuffling fewer rows takes less time than computing the source ahead.
 _LEAST_ROWS = 1_000_000
 
 
@@ -29,8 +29,8 @@ def only_matching(sides: Sides, on: object, rows: StatementRows) -> tuple[DataFr
         on: SQL, a column, or names of columns.
 
     Returns:
-        The rows of the table, and the source, which is computed once: with other keys at a second
-        time, rows that match would seem to be new.
+        The rows of the table, and the source, which is computed once: if a second computation gave
+        other keys, matching rows would seem to be new.
     """
     spark = sides.target.spark
     count = sum(file.entry.data_file.record_count for file in rows.files)

@@ -54,7 +54,7 @@ class Clause:
     Attributes:
         rows: `MATCHED`, `NOT_MATCHED` (rows of the source) or `BY_SOURCE` (rows of the table).
         action: `UPDATE`, `DELETE` or `INSERT`.
-        condition: which of the rows; None for all.
+        condition: selects among these rows; None for all.
         values: new values by column; None with `is_all`.
         is_all: take all columns from the source's columns of the same names.
     """
@@ -244,7 +244,7 @@ class _Merge:
                 .first()
             )
         except PySparkException:
-            # The merge has failed already.
+            # Only a detail of the message is lost: the merge has failed already.
             return ""
         if found is None:
             return ""
@@ -260,7 +260,7 @@ class _Merge:
         return [(clause.action, clause.condition) for clause in matched] == [(DELETE, None)]
 
     def _without_repeated(self, acted: DataFrame) -> DataFrame:
-        """Each row of the table once; rows to be inserted stay as they are."""
+        """Keeps each table row once, and all rows to be inserted."""
         file, pos = f.col(self._of_target(FILE)), f.col(self._of_target(POS))
         inserted = f.when(file.isNull(), f.monotonically_increasing_id())
         names = ["__icebergds_file", "__icebergds_pos", "__icebergds_inserted"]
@@ -268,7 +268,7 @@ class _Merge:
         return keyed.dropDuplicates(names)
 
     def _as_key(self, on: Condition | Sequence[str]) -> Condition | Sequence[str]:
-        """A list of the name, if the condition is the name of a column that both sides have.
+        """Wraps the condition in a list if it is the name of a column that both sides have.
 
         As a condition such a name would be ambiguous.
         """
@@ -297,7 +297,7 @@ class _Merge:
         return matching
 
     def _checked(self, empty: DataFrame, matching: Column) -> DataFrame:
-        """Pairs without rows, once Spark has found the condition to fit the two sides."""
+        """Empty pairs, after checking with Spark that the condition fits the two sides."""
         source = self.source.alias(self.source_alias)
         try:
             with unlogged():
@@ -472,8 +472,8 @@ class _Merge:
 
 
 def _without_columns_of(text: str, alias: str) -> str:
-    """The text, without the columns that are qualified by an alias."""
+    """Removes the columns that are qualified with an alias from a text."""
     name = re.escape(alias)
-    # A quoted name is taken whole: the alias and a dot may be in it.
+    # Match a quoted name as a whole, because it may contain the alias and a dot.
     pattern = rf"(?<![.\w`])(?:{name}|`{name}`)\s*\.\s*(?:`[^`]*`|\w+)|(?P<other>`(?:[^`]|``)*`)"
     return re.sub(pattern, lambda match: match["other"] or " ", text, flags=re.IGNORECASE)

@@ -52,7 +52,7 @@ def plan_rows_to_change(
         branch: the branch that is changed; main is read if it does not exist.
         columns: names, including metadata columns.
         row_filter: not bound yet.
-        as_one: no union, as for `PlannedScan`.
+        as_one: do not return a union, as for `PlannedScan`.
     """
     on_branch = branch != MAIN_BRANCH and branch in state.metadata.refs
     options = ReadOptions(
@@ -61,7 +61,7 @@ def plan_rows_to_change(
         row_filter,
         for_changes=True,
     )
-    # Tasks would not know the files by the names that S3A has for them.
+    # Tasks could not map S3A's names of the files.
     is_native = not state.io.all_properties and has_native_scans(spark, state)
     scan = plan_scan(state, options, for_native=is_native, as_one=as_one)
     frame, native = scan_by_reader(spark, scan)

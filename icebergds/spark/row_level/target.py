@@ -79,7 +79,7 @@ class Target:
         return self.options.time_zone
 
     def plannable(self, condition: object) -> Expr | None:
-        """The condition to plan scans with; None if only Spark evaluates it correctly."""
+        """The condition for planning scans; None if only Spark evaluates it correctly."""
         condition = as_text(self.spark, condition)
         if condition is not None and not isinstance(condition, str):
             return column_filter(self.spark, condition, self.schema, self.alias).exact
@@ -88,10 +88,10 @@ class Target:
         return plannable_condition(condition, self.schema, self.time_zone, setting, name_of)
 
     def plannable_part(self, condition: object, other: str | None = None) -> Expr | None:
-        """What can be planned with of a condition, such as beside a sub-query.
+        """The part of a condition usable for planning, such as the rest beside a sub-query.
 
         Args:
-            other: the name of other rows in the condition.
+            other: the alias of other rows in the condition.
         """
         condition = as_text(self.spark, condition)
         if condition is None:
@@ -148,7 +148,7 @@ class Target:
             names: column names as in the table; None for all.
             row_filter: a condition to plan the scan with; the scan may skip rows that it rejects.
             with_ids: include `_row_id`, if the table has row lineage.
-            as_one: no union, as for `PlannedScan`.
+            as_one: do not return a union, as for `PlannedScan`.
         """
         chosen = [field.name for field in self.schema.fields] if names is None else names
         lineage = [ROW_ID] if with_ids and self.has_lineage else []
@@ -201,7 +201,7 @@ class Target:
     def _with_targets(
         self, changes: DataFrame, rows: StatementRows, targets: Mapping[str, bytes]
     ) -> DataFrame:
-        """Adds a row for each file that may change, which goes to the task of its changes."""
+        """Adds a row for each file that may change, sent to the task with the file's changes."""
         if not targets:
             return changes
         described = pa.table(
@@ -213,9 +213,9 @@ class Target:
         return changes.unionByName(self.spark.createDataFrame(described), allowMissingColumns=True)
 
     def _meeting(self, changes: DataFrame) -> KeyedRows:
-        """Changes with shuffle keys, so that rows that belong together are in the same task.
+        """Adds shuffle keys to changes, so that the changes of one file reach the same task.
 
-        These are the rows of one file. New rows are not in a file: their key is the partition.
+        New rows have no file: their key is the partition.
         """
         if not self._adds_rows or set(changes.columns) <= {FILE, POS, WRITE, TARGET_COLUMN}:
             return KeyedRows(changes, (f.col(FILE),))
@@ -232,7 +232,7 @@ class Target:
         return replace(found, keys=(f.col(FILE), f.when(is_new, f.xxhash64(*parts))))
 
     def _tasks(self, files: int) -> int:
-        """How many tasks rewrite files, by their number: the changed rows do not show the work."""
+        """How many tasks rewrite so many files; the changed rows do not show the work."""
         most = int(self.spark.conf.get("spark.sql.shuffle.partitions") or 200)
         least = _TASKS_OF_NEW_ROWS if self._adds_rows else 1
         return min(max(files, least), most)

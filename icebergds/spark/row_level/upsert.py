@@ -53,10 +53,10 @@ def change_by_key(table: LoadedTable, df: DataFrame, options: WriteOptions) -> C
 
 
 def _shuffled(meeting: KeyedRows) -> DataFrame:
-    """The rows, those with equal keys in one partition.
+    """Repartitions rows so that equal keys are in one partition.
 
-    Adaptive execution drops a shuffle by columns that the rows are partitioned by already, and may
-    then split that partitioning where it is skewed. No rows are partitioned by this hash.
+    Adaptive execution drops a shuffle by columns that already partition the rows, and may then
+    split skewed partitions. No rows are already partitioned by this hash.
     """
     return meeting.rows.repartition(f.hash(f.lit("icebergds"), *meeting.keys))
 

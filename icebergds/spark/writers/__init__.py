@@ -1,1 +1,1 @@
-"""What `df.write.format("icebergpy")` and `df.writeTo` give in registered sessions."""
+"""Implements `df.write.format("icebergpy")` and `df.writeTo` in registered sessions."""

@@ -1,4 +1,4 @@
-"""What a user asked of a writer of Spark's: options, save mode, partitioning and order."""
+"""Reads a Spark writer's options, save mode, partitioning and order."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class WriteRequest:
         """The partitioning and order as options.
 
         Raises:
-            InvalidOptionError: one is given as an option, too.
+            InvalidOptionError: one of them is also given as an option.
         """
         terms = {"partition-by": self.partition_by, "sort-by": self.sort_by}
         given = {name.lower() for name in self.options}
@@ -57,12 +57,12 @@ class WriteRequest:
 
 
 def request_of(writer: Any) -> WriteRequest | None:
-    """What a `DataFrameWriter` was asked for, classic or of Spark Connect.
+    """Reads the request from a `DataFrameWriter`, of classic Spark or Spark Connect.
 
-    None if classic Spark keeps it to itself.
+    None if classic Spark does not give access to it.
 
     Raises:
-        InvalidOptionError: it was asked for something that tables of Iceberg do not have.
+        InvalidOptionError: it asks for something that Iceberg tables do not have.
     """
     asked: _Asked | None
     if is_connect(writer._spark):
@@ -134,7 +134,7 @@ def _of_classic(writer: Any) -> _Asked:
 
 
 def _listed(names: Any) -> list[str]:
-    """The elements of an optional sequence of Scala's."""
+    """The elements of an optional Scala sequence."""
     if not names.isDefined():
         return []
     found = names.get()

@@ -1,6 +1,6 @@
-"""The writers of registered sessions: `df.write.format("icebergpy")`.
+"""Implements the writers of registered sessions: `df.write.format("icebergpy")`.
 
-They shuffle and sort rows as the tables ask for. What was set before the format counts too.
+They shuffle and sort rows as the tables require. What was set before the format counts, too.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _LOG = logging.getLogger(__name__)
 
 
 def save(of_spark: Callable[..., Any]) -> Callable[..., Any]:
-    """`DataFrameWriter.save`: to a location, or with a catalog to a name; raises as `saves`."""
+    """`DataFrameWriter.save` to a location, or to a name in a catalog; raises as `saves`."""
 
     @wraps(of_spark)
     def save(
@@ -58,7 +58,7 @@ def save(of_spark: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def save_as_table(of_spark: Callable[..., Any]) -> Callable[..., Any]:
-    """`DataFrameWriter.saveAsTable`: to a name in a catalog; raises as `saves`."""
+    """`DataFrameWriter.saveAsTable` to a name in a catalog; raises as `saves`."""
 
     @wraps(of_spark)
     def save_as_table(
@@ -84,7 +84,7 @@ def save_as_table(of_spark: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def insert_into(of_spark: Callable[..., Any]) -> Callable[..., Any]:
-    """`DataFrameWriter.insertInto`: to columns by position; raises as `saves`."""
+    """`DataFrameWriter.insertInto`, by column position; raises as `saves`."""
 
     @wraps(of_spark)
     def insert_into(
@@ -120,10 +120,10 @@ def _set(writer: Any, mode: str | None, partition_by: Any, options: dict[str, An
 
 
 def _saved_by_server(writer: Any, error: NoSuchTableError, save: Callable[..., Any]) -> bool:
-    """Whether the data source has written, as only the server of Spark Connect reaches the table.
+    """Saves with the data source if only the Connect server reaches the table; True if it did.
 
     Args:
-        error: of this process, which has written nothing.
+        error: the error of this process, which has written nothing.
     """
     from pyspark.errors import PySparkException
 

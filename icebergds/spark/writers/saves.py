@@ -33,11 +33,11 @@ def save(request: WriteRequest) -> None:
     """Writes a DataFrame to the table that the options name.
 
     Appends and overwrites need a table that exists, unless option `create` is set; the other save
-    modes create one, by path only where there are no other files.
+    modes create one, by path only if there are no other files.
 
     Raises:
         AlreadyExistsError: the mode is `errorifexists`, and the table or files at its path exist.
-        NoSuchTableError: the table does not exist, and is not to be created.
+        NoSuchTableError: the table does not exist and should not be created.
         InvalidOptionError: options are malformed, or do not fit the write or the table.
 
     Other errors are those of `Table.append` and `Table.overwrite`.
@@ -73,7 +73,7 @@ def save_as_table(request: WriteRequest, name: str) -> None:
     The mode `overwrite` replaces the table, with its columns, partitioning and order, as in Spark.
 
     Raises:
-        NoSuchTableError: the name begins with no catalog that is known.
+        NoSuchTableError: the name does not begin with a known catalog.
 
     Other errors are those of `save`.
     """
@@ -90,13 +90,13 @@ def save_as_table(request: WriteRequest, name: str) -> None:
 
 
 def insert_into(request: WriteRequest, name: str) -> None:
-    """Writes the columns of a DataFrame to those of a table by their positions.
+    """Writes the columns of a DataFrame to a table's columns by position.
 
     An overwrite replaces all rows, or with `spark.sql.sources.partitionOverwriteMode` = `dynamic`
     the partitions of the new rows.
 
     Raises:
-        InvalidDataError: the table has another number of columns.
+        InvalidDataError: the table has a different number of columns.
         NoSuchTableError: there is no such table.
     """
     if request.partition_by or request.sort_by:
@@ -123,7 +123,7 @@ def insert_into(request: WriteRequest, name: str) -> None:
 
 
 def _other_file(address: TableAddress) -> str | None:
-    """A file below the directory of a table to create by path; None if it has only hidden ones."""
+    """A file in the directory of a table to create by path; None if all its files are hidden."""
     if address.catalog is not None:
         return None
     io = address.io()
@@ -140,12 +140,12 @@ def _other_file(address: TableAddress) -> str | None:
 
 
 def _is_hidden(name: str) -> bool:
-    # A partition's directory, such as _day=1, is not.
+    # A partition's directory, such as _day=1, is not hidden.
     return name.startswith((".", "_")) and "=" not in name
 
 
 def _refuse_other_files(request: WriteRequest, path: str, file: str) -> None:
-    """Refuses to make a directory of other files a table's, which may delete what it does not know.
+    """Refuses a directory with other files: the table may delete files that it does not know.
 
     Raises:
         AlreadyExistsError: the mode is not `ignore`.
@@ -181,7 +181,7 @@ def _parsed(request: WriteRequest, given: Mapping[str, str]) -> WriteOptions:
 
 
 def _check_definition(request: WriteRequest, table: LoadedTable) -> None:
-    """Refuses another partitioning or order than that of a table which exists."""
+    """Refuses a partitioning or order that differs from that of the existing table."""
     metadata = table.metadata
     schema = metadata.schema()
     if request.partition_by:

@@ -1,4 +1,4 @@
-"""The writers of registered sessions for tables by name: `df.writeTo`."""
+"""Implements the writers of registered sessions for tables by name: `df.writeTo`."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _OF = "_icebergds_of"
 
 
 def write_to(of_spark: Callable[..., Any]) -> Callable[..., Any]:
-    """`DataFrame.writeTo`: for tables in our catalogs ours, for others once `using` says so."""
+    """`DataFrame.writeTo`: our writer for tables in our catalogs, else once `using` says so."""
 
     @wraps(of_spark)
     def write_to(self: Any, table: str) -> Any:
@@ -70,7 +70,7 @@ def using(of_spark: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def explaining(of_spark: Callable[..., Any]) -> Callable[..., Any]:
-    """A method of `DataFrameWriterV2`, whose error says how a missing catalog is configured."""
+    """Makes a `DataFrameWriterV2` method's error say how to configure a missing catalog."""
 
     @wraps(of_spark)
     def explaining(self: Any, *args: Any, **kwargs: Any) -> None:
@@ -140,7 +140,7 @@ class TableWriter:
         """Partitions the table that is created or replaced, by columns or transforms of them.
 
         Raises:
-            InvalidOptionError: one is something else.
+            InvalidOptionError: an argument is something else.
         """
         columns = self._df.columns
         self._partitioning = tuple(
@@ -150,7 +150,7 @@ class TableWriter:
         return self
 
     def clusterBy(self, col: str, *cols: str) -> TableWriter:
-        """Refuses clustering, which Iceberg's tables do not have."""
+        """Refuses clustering, which Iceberg tables do not have."""
         raise InvalidOptionError(
             f"clusterBy({', '.join((col, *cols))}) is not supported: tables of Iceberg are "
             "partitioned and sorted; use partitionedBy and option('sort-by', ...)"
@@ -223,7 +223,7 @@ class TableWriter:
 
     @_in_its_session
     def overwritePartitions(self) -> None:
-        """Replaces the partitions that the rows are of.
+        """Replaces the partitions of the rows.
 
         Raises:
             NoSuchTableError: the table does not exist.
@@ -244,7 +244,7 @@ class TableWriter:
                 )
             given["partition-by"] = ", ".join(self._partitioning)
         for name, value in self._properties.items():
-            # The property of Spark's that says where a table is.
+            # Spark's property for the location of a table.
             given["location" if name.lower() == "location" else f"table-property.{name}"] = value
         return parse_write_options({**given, "create": "true"})
 

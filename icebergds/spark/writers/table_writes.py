@@ -1,4 +1,4 @@
-"""Creates, replaces, extends and overwrites tables by DataFrames, each in one commit."""
+"""Creates, replaces, appends to and overwrites tables with DataFrames, each in one commit."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def write_into(
     """Appends to a table or overwrites its rows, or changes them by key if options say so.
 
     Args:
-        condition: of the rows to replace, instead of the options' filter.
+        condition: selects the rows to replace, instead of the options' filter.
     """
     refuse_ignored_audit(session_setting(df.sparkSession), table, options)
     what = f"{'overwrite' if overwrite else 'append'} {table.name}"
@@ -81,7 +81,7 @@ def create_from(df: DataFrame, options: WriteOptions) -> None:
 
     Raises:
         AlreadyExistsError: another writer created it meanwhile.
-        InvalidDataError: the session cannot tell two columns apart.
+        InvalidDataError: the session takes two column names for the same.
     """
     _refuse_changes(options, "creates the table")
     address = options.address
@@ -106,12 +106,12 @@ def create_or_replace(df: DataFrame, options: WriteOptions) -> None:
 
 
 def replace_by(df: DataFrame, table: LoadedTable, options: WriteOptions) -> None:
-    """Replaces a table's columns, partitioning, order and rows by those of a DataFrame.
+    """Replaces a table's columns, partitioning, order and rows with those of a DataFrame.
 
-    Snapshots, tags and other branches stay; so do properties that are not set anew.
+    Snapshots, tags and other branches stay, as do properties that are not set again.
 
     Raises:
-        InvalidDataError: the session cannot tell two columns apart.
+        InvalidDataError: the session takes two column names for the same.
         ValidationError: the rows come from an older load of the table.
     """
     _refuse_changes(options, "replaces the table")
@@ -141,7 +141,7 @@ def replace_by(df: DataFrame, table: LoadedTable, options: WriteOptions) -> None
 
 
 def _columns(df: DataFrame, table: str) -> Schema:
-    """The columns of a new table, whose names Spark can tell apart."""
+    """The columns of a new table; refuses names that Spark takes for the same."""
     is_case_sensitive = df.sparkSession.conf.get("spark.sql.caseSensitive") == "true"
     times = Counter(name if is_case_sensitive else name.lower() for name in df.columns)
     if alike := [n for n in df.columns if times[n if is_case_sensitive else n.lower()] > 1]:

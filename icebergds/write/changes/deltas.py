@@ -60,7 +60,7 @@ class DeltaFiles:
     Attributes:
         files: data files.
         deletes: position delete files, deletion vectors and equality delete files.
-        replaced: older position delete files and vectors whose deletes are all in `deletes` too.
+        replaced: older position delete files and vectors whose deletes are all in `deletes`, too.
         referenced: data files of earlier commits whose rows `deletes` delete by position.
         counts: numbers of changed rows by kind, such as `inserted` and `deleted`.
         keys: the distinct keys of the task's rows, if rows are changed by key.

@@ -52,8 +52,8 @@ class KeyedDeltaPlan:
     Attributes:
         write: the plan for new rows.
         key_ids: the `equality_ids`.
-        mode: each row replaces the rows with its key, or deletes them, or does what its row kind
-            says.
+        mode: whether each row replaces the rows with its key, deletes them, or does what its row
+            kind says.
         row_kind_column: the incoming column with the row kinds, in mode `delta`.
         delete_spec: the partition spec of equality delete files.
         format_version: of the table: 2 for position delete files, 3 for deletion vectors.
@@ -61,7 +61,7 @@ class KeyedDeltaPlan:
         keys: extracts keys from incoming rows.
         delete_format: the format of delete files.
         delete_file_size: in bytes; a delete file is closed soon after it has reached it.
-        keys_meet: whether all rows of a key come to one task; then tasks do not return key hashes.
+        keys_meet: whether all rows of a key reach one task; then tasks do not return key hashes.
     """
 
     write: WritePlan

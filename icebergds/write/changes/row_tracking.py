@@ -82,7 +82,7 @@ class TrackedFiles:
     def cleanup(self) -> None:
         """Deletes temporary files."""
         if self._spill is not None:
-            # What a full disk did not take is not needed any more.
+            # Data that did not fit on a full disk is not needed any more.
             with suppress(OSError):
                 self._spill.close()
 
@@ -111,8 +111,8 @@ class TrackedFiles:
 class _Run:
     """Consecutive rows of a file.
 
-    `numbers` are their row numbers, or the offset of the spilled ones; None if they are consecutive
-    from `first`.
+    `numbers` holds their row numbers, or the file offset of spilled ones; None if they are
+    consecutive from `first`.
     """
 
     first: int

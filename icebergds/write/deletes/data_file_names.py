@@ -19,7 +19,7 @@ class DataFileNames:
     """Finds the paths of data files by path, by file token, or by Spark's `file_path`.
 
     Args:
-        paths: of the data files that this task changes, as in manifests.
+        paths: the data files that this task changes, as in manifests.
         table: the table, for messages.
     """
 
@@ -65,5 +65,5 @@ def _grouped(named: Iterable[tuple[str, str]]) -> Mapping[str, set[str]]:
 
 
 def _decoded(name: str) -> str:
-    """The location of a file that Spark names by a URI."""
+    """The location of a file from Spark's URI of it."""
     return unquote(_LOCAL.sub("/", name))

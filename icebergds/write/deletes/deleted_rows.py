@@ -12,7 +12,7 @@ from icebergds.formats.deletes.positions import PositionCollector, PositionSet
 from icebergds.write.deletes.data_file_names import DataFileNames
 
 REPEATED = "more than one row of the source"
-"""What errors for a row that is given twice say."""
+"""Part of the error message if a row is given twice."""
 
 
 class DeletedRows:

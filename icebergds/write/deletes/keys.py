@@ -156,7 +156,7 @@ def _is_key_type(field_type: IcebergType) -> bool:
 
 
 def _relaxed(field: NestedField, kept: frozenset[int]) -> NestedField:
-    """A field in which only keys and their parent structs may be required."""
+    """Makes a field optional, except for keys and their parent structs."""
     required = field.required and field.field_id in kept
     return replace(field, required=required, field_type=_relaxed_type(field.field_type, kept))
 

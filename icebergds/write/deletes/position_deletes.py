@@ -81,7 +81,7 @@ def _write_group(
 
 
 def _batches(group: Sequence[FilePositions]) -> Iterator[pa.RecordBatch]:
-    """The rows in batches of about `_ROWS_AT_ONCE`, also of many data files with few rows each."""
+    """The rows in batches of about `_ROWS_AT_ONCE`, even if many data files have few rows each."""
     paths, parts, count = list[str](), list[Positions](), 0
     for delete in group:
         for part in delete.positions.parts(_ROWS_AT_ONCE):

@@ -1,1 +1,1 @@
-"""From batches to rows of files: matched, partitioned, sorted, rolled."""
+"""Turns batches into rows of files: matches, partitions, sorts and rolls."""

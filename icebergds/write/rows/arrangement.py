@@ -1,4 +1,4 @@
-"""Says how all rows of a rewrite are arranged: by partition, then by a sort order or a curve."""
+"""Defines how a rewrite arranges rows: by partition, then by a sort order or a curve."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from icebergds.write.rows.source_columns import TransformedColumn, transformed_c
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """A curve through columns, which are sorted by all at once."""
+    """A curve through several columns, which sorts by all of them at once."""
 
     name: CurveName
     field_ids: tuple[int, ...]
@@ -32,9 +32,9 @@ class Arranging:
     """What rows are arranged by, most significant first.
 
     Attributes:
-        spec: partitions to keep together; one without fields if all rows are of one partition.
-        order: of the rows of a partition.
-        curve: sorts these along a curve instead; `order` is unsorted then.
+        spec: partitions to keep together; without fields if all rows belong to one partition.
+        order: the sort order of the rows in a partition.
+        curve: sorts these rows along a curve instead; `order` is then unsorted.
     """
 
     spec: PartitionSpec
@@ -69,13 +69,13 @@ class RowKeys:
         columns = [] if self.order is None else self.order.columns(batch)
         if self.curve is not None:
             columns.append(KeyColumn(self.curve.of(batch)))
-        # All rows are equal if the order has columns without values only.
+        # All rows are equal if no column of the order has values.
         return columns or [KeyColumn(pa.array(np.zeros(batch.num_rows, np.int64)))]
 
 
 @dataclass(frozen=True, slots=True)
 class CurveKey:
-    """Computes the places of rows along a curve."""
+    """Computes the positions of rows along a curve."""
 
     name: CurveName
     columns: tuple[TransformedColumn, ...]
@@ -83,7 +83,7 @@ class CurveKey:
     ranks: tuple[Ranks, ...]
 
     def of(self, batch: pa.RecordBatch) -> pa.Array:
-        """The place of each row, as an integer or as bytes; never null."""
+        """The position of each row, as an integer or as bytes; never null."""
         values = [column.values(batch) for column in self.columns]
         return curve_keys(self.name, values, self.types, ranks=self.ranks)
 
@@ -95,7 +95,7 @@ def plan_keys(
 
     Args:
         schema: of the batches, with at least the columns that keys are computed from.
-        ranks: of the curve's columns, from `column_ranks`.
+        ranks: the ranks of the curve's columns, from `column_ranks`.
         table: the table's name or location, for messages.
 
     Raises:

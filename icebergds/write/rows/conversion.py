@@ -194,7 +194,7 @@ def _octets(texts: pa.StringArray, where: str) -> npt.NDArray[np.uint8]:
 
 
 def _not_a_uuid(texts: pa.StringArray, at: int, where: str) -> InvalidDataError:
-    # Spark also casts bytes that are no text to strings.
+    # Spark also casts bytes that are not valid text to strings.
     text = texts[at].cast(pa.binary()).as_py().decode(errors="replace")
     return InvalidDataError(
         f"{where}: {_shown(text)} is not a UUID; expected 32 hexadecimal digits as in "

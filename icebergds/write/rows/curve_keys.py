@@ -36,7 +36,7 @@ _HILBERT_BYTES = 8
 def z_order(dimensions: Sequence[Bytes]) -> Bytes:
     """Positions along the z-order curve: the first bit of each dimension, then the second, ...
 
-    Dimensions that have no more bytes are left out of further rounds.
+    Dimensions without further bytes are left out of later rounds.
 
     Args:
         dimensions: for each dimension, an array of points by bytes.
@@ -80,7 +80,7 @@ def _interleaved(parts: Sequence[Bytes]) -> Bytes:
 
 @cache
 def _spread(count: int) -> npt.NDArray[np.unsignedinteger]:
-    """For each of `count` dimensions, for each word of the result, the bits of each byte in it."""
+    """For each of `count` dimensions and each result word, where a byte's bits go in it."""
     size = min(1 << (count - 1).bit_length(), 8)
     words = -(-count // size)
     bits = np.zeros((count, 256, words * size * 8), np.uint8)
@@ -102,8 +102,8 @@ def _transpose(coordinates: Sequence[_Coordinates], bits: int) -> None:
     for shift in range(bits - 1, 0, -1):
         low = kind((1 << shift) - 1)
         for part in coordinates:
-            # Where the bit is set, the low bits of the first dimension are inverted; elsewhere
-            # they are exchanged with those of this dimension.
+            # If the bit is set, the low bits of the first dimension are inverted; otherwise they
+            # are exchanged with those of this dimension.
             inverted = ((part >> kind(shift)) & one) * low
             exchanged = (first ^ part) & (inverted ^ low)
             part ^= exchanged
@@ -175,13 +175,13 @@ def curve_keys(
     """The key of each row; ascending keys follow the curve.
 
     A column with ranks (`ranks.sample_ranks`) contributes 2 bytes, and as much as the others to
-    the place of a row. One without contributes its raw values: 8 bytes of numbers, and
-    `var_length_contribution` bytes of text, bytes and uuids. Nulls are lowest, together with the
-    lowest value if the column is without ranks.
+    the position of a row. A column without ranks contributes its raw values: 8 bytes of numbers,
+    and `var_length_contribution` bytes of text, bytes and uuids. Nulls are lowest; without ranks,
+    they are equal to the lowest value.
 
-    Keys depend on nothing but the row and the arguments, so that those of different batches can be
-    compared. They are not null: signed integers if they have at most 8 bytes, else byte strings of
-    one length, which compare by unsigned bytes.
+    Keys depend only on the row and the arguments, so keys of different batches can be compared.
+    They are not null: signed integers if they have at most 8 bytes, else byte strings of one
+    length, which compare by unsigned bytes.
 
     Args:
         curve: "zorder" or "hilbert"; the latter uses at most 8 bytes of each column.
@@ -189,7 +189,7 @@ def curve_keys(
         types: the columns' types, for which `can_order` holds; uuids are binaries of 16 bytes.
         ranks: for each column, its ranks or None; None if no column has any.
         var_length_contribution: in bytes, at least 1.
-        max_output_size: what keys are cut to, in bytes, at least 1.
+        max_output_size: in bytes, at least 1; longer keys are cut.
 
     Returns:
         An array of the type `key_type` with the same arguments.
@@ -200,7 +200,7 @@ def curve_keys(
     width = _key_width(curve, types, ranks, var_length_contribution, max_output_size)
     ranked = ranks or [None] * len(types)
     count = len(columns[0])
-    # Keys that are used as integers are filled up with zeros.
+    # Keys that are used as integers are padded with zeros.
     keys = np.zeros((count, max(width, _INTEGER_BYTES)), np.uint8)
     for first in range(0, count, _CHUNK_ROWS):
         parts = [
@@ -255,7 +255,7 @@ def _ordered_bytes(
     ranks: Ranks | None,
     var_length_contribution: int,
 ) -> Bytes:
-    """A column's bytes, a row of the result each."""
+    """The bytes of a column; each value is one row of the result."""
     array = plain_array(column, field_type)
     if ranks is not None:
         return ranks.of(array).astype(">u2").view(np.uint8).reshape(-1, _RANK_BYTES)

@@ -15,7 +15,7 @@ from icebergds.write.rows.partitioning import PartitionRows
 from icebergds.write.rows.rolling import NewFiles, RollingWriter
 from icebergds.write.rows.sorting import RowOrder
 
-# Rows that a partition buffers before it is written: enough to make the cost per batch small.
+# How much a partition buffers before it is written: enough to make the cost per batch small.
 _BUFFERED_BYTES = 16 * 1024 * 1024
 _MIN_ROW_GROUP = 1024 * 1024
 # Larger batches are written as they are: copying them costs more than writing them one by one.
@@ -28,7 +28,7 @@ class FanoutSettings:
 
     Attributes:
         enabled: whether several partitions are written at the same time. If not, rows should come
-            partition by partition: when a partition returns, it gets a new file.
+            partition by partition: a partition that returns gets a new file.
         max_open_files: limit on open files; beyond it, the least recently used file is closed.
         max_buffered_bytes: memory for rows, half of it for rows that are not written yet and half
             for the buffers of open files: the more files are open, the smaller the row groups.

@@ -56,7 +56,7 @@ class Matching:
         schema: the table's columns.
         case_sensitive: whether names are case-sensitive.
         table: the table, for messages.
-        time_zone: of dates and local times; None for that of each incoming timestamp.
+        time_zone: of dates and local times; None for the zone of each incoming timestamp.
         keys: the ids of fields whose values must not be rounded.
     """
 
@@ -120,7 +120,7 @@ def plan_matching(
         schema: the table's schema.
         case_sensitive: whether names are case-sensitive.
         table: the table's name or location, for messages.
-        time_zone: of dates and local times; None for that of each incoming timestamp.
+        time_zone: of dates and local times; None for the zone of each incoming timestamp.
         keys: the ids of fields whose values are refused if they would be rounded.
 
     Raises:
@@ -229,7 +229,7 @@ def _place_of(field: NestedField, parent: _Place) -> _Place:
 
 
 def _find(name: str, fields: tuple[NestedField, ...], parent: _Place) -> NestedField:
-    """The field with an incoming name."""
+    """The table's field for an incoming name."""
     exact = [field for field in fields if field.name == name]
     if exact:
         return exact[0]

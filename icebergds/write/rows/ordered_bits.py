@@ -1,7 +1,7 @@
 """Turns values into unsigned integers or bytes that keep their order.
 
-The order is the one of filters (`expr.nodes`): NaN is greatest, -0.0 equals 0.0, text and bytes
-compare by unsigned bytes, false is before true. Nulls become zero, as the least values do.
+The order is that of filters (`expr.nodes`): NaN is greatest, -0.0 equals 0.0, text and bytes
+compare by unsigned bytes, false is before true. Nulls become zero, like the lowest values.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def fits_an_integer(field_type: IcebergType) -> bool:
 def plain_array(column: pa.Array | pa.ChunkedArray, field_type: IcebergType) -> pa.Array:
     """A column as one array of the type `to_arrow(field_type)`, without dictionaries.
 
-    Spark gives times with its session's time zone, and text with large offsets if asked to.
+    Spark sends times with its session's time zone, and text with large offsets if configured.
     """
     whole = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
     stored, target = storage(whole), to_arrow(field_type)
@@ -78,8 +78,8 @@ def plain_array(column: pa.Array | pa.ChunkedArray, field_type: IcebergType) -> 
 def ordered_integers(array: pa.Array, field_type: IcebergType) -> UInts:
     """Numbers as unsigned integers of 64 bits; zero for null.
 
-    Integers are as far apart as their values, so that all integer types go together. Of decimals
-    of more than 18 digits, the leading 64 of the bits that the type needs are kept.
+    Integers are as far apart as their values, so that all integer types are comparable. Decimals
+    of more than 18 digits keep the leading 64 of the bits that the type needs.
 
     Args:
         array: values of the Arrow type `to_arrow(field_type)`.
@@ -101,7 +101,7 @@ def ordered_integers(array: pa.Array, field_type: IcebergType) -> UInts:
 
 
 def leading_bytes(array: pa.Array, width: int) -> Bytes:
-    """The first bytes of text or byte strings, a row of the result each; zeros for null.
+    """The first bytes of text or byte strings, one row of the result each; zeros for null.
 
     Shorter values are followed by zeros.
 

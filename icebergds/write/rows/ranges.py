@@ -1,7 +1,7 @@
-"""Splits rows into ranges of their sort keys, which are sorted one by one.
+"""Splits rows into ranges of sort keys, which are sorted one by one.
 
-The bounds of the ranges are quantiles of a sample. A key that many rows have is a bound several
-times: its rows are spread over the ranges between, since equal rows need no order.
+The bounds of the ranges are quantiles of a sample. A frequent key can be a bound several times: its
+rows are spread over the ranges between, because equal rows need no order.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Keys = Callable[[pa.RecordBatch], Sequence[KeyColumn]]
 _Ints = npt.NDArray[np.int64]
 
 _SAMPLE = 100_000
-# If more rows need more than their words compared, all of them are compared at once.
+# If more than this share of rows need more than their words compared, all are compared at once.
 _FEW = 0.3
 
 
@@ -33,17 +33,17 @@ class Ranges:
     """Ranges of rows by their keys; created by `ranges_of`.
 
     Attributes:
-        count: of the ranges; range 0 is first.
-        bounds: the lowest key of each range but the first, sorted.
+        count: the number of ranges; range 0 is first.
+        bounds: the lowest key of each range except the first, sorted.
     """
 
     count: int
     bounds: tuple[KeyColumn, ...]
 
     def split(self, batch: pa.RecordBatch, keys: Keys) -> Iterator[tuple[int, pa.RecordBatch]]:
-        """The rows of each range that has some, and its number.
+        """The number and the rows of each range that has rows.
 
-        Depends on nothing but the arguments, so that a task that is repeated does the same.
+        The result depends only on the arguments, so that a repeated task does the same.
         """
         if self.count == 1:
             order, ends = None, np.array([batch.num_rows])
@@ -57,11 +57,11 @@ class Ranges:
     def _placed(
         self, columns: Sequence[KeyColumn]
     ) -> tuple[npt.NDArray[np.unsignedinteger], _Ints]:
-        """An order of rows that puts ranges one after the other, and the end of each range."""
+        """A row order that puts ranges one after the other, and the end of each range."""
         leading = leading_words_of(self.bounds)
         words, bounds = leading.of(columns), leading.of(self.bounds)
         numbers, below = (np.searchsorted(bounds, words, side) for side in ("right", "left"))
-        # Those that equal one of the bounds, or the rows of a key that is a bound several times.
+        # Rows whose words equal those of a bound; if words are exact, only of a repeated bound.
         is_exact = are_exact(columns) and are_exact(self.bounds)
         close = np.flatnonzero(numbers - below > is_exact)
         if len(close) > _FEW * len(words):
@@ -98,7 +98,7 @@ def in_order(batches: list[pa.RecordBatch], keys: Keys, limit: int) -> Iterator[
 
     Args:
         batches: rows of one schema; the list is emptied, so that they are freed early.
-        limit: how many bytes are sorted at once, and copied twice; more are split into ranges.
+        limit: how many bytes to sort at once, which copies them twice; more are split into ranges.
     """
     size = sum(batch.nbytes for batch in batches)
     if size > limit and sum(batch.num_rows for batch in batches) > 1:
@@ -108,7 +108,7 @@ def in_order(batches: list[pa.RecordBatch], keys: Keys, limit: int) -> Iterator[
             for number, rows in ranges.split(batches.pop(), keys):
                 parts[number].append(rows)
         for part in parts:
-            # A limit that grows ends this, even if few rows are large.
+            # The growing limit ends the recursion, even if few rows are large.
             yield from in_order(part, keys, 2 * limit)
         return
     whole = list(merged(batches))
@@ -124,7 +124,7 @@ def _sorted(batch: pa.RecordBatch, keys: Keys) -> pa.RecordBatch:
     if not are_exact(columns):
         placed = words.take(order)
         same = placed[1:] == placed[:-1]
-        # The rows whose words are those of the row before or after.
+        # Rows whose words equal those of the row before or after.
         close = np.flatnonzero(np.append(same, False) | np.append(False, same))
         if len(close) > _FEW * len(words):
             return batch.take(sorted_indices(columns))
@@ -147,7 +147,7 @@ def _sample(batches: Sequence[pa.RecordBatch], keys: Keys) -> list[KeyColumn]:
 def _counted(
     columns: Sequence[KeyColumn], bounds: Sequence[KeyColumn]
 ) -> tuple[npt.NDArray[np.unsignedinteger], _Ints, _Ints]:
-    """The order of the rows, how many rows are below each bound, and how many are not above it."""
+    """The row order, and for each bound how many rows are below it and how many not above it."""
     rows, first = len(columns[0].values), len(bounds[0].values)
     # Equal rows keep their order: the first copy of a bound comes before rows that are equal to
     # it, the second one after them.
@@ -161,7 +161,8 @@ def _counted(
 def _spread(below: _Ints, until: _Ints) -> _Ints:
     """Where ranges begin: before the rows that equal their bound.
 
-    Of ranges that begin with the same key, the last begins after these rows; the others share them.
+    If several ranges begin with the same key, the last begins after its rows, which the others
+    share.
     """
     begins = below.copy()
     equal = np.flatnonzero(until > below)
@@ -182,12 +183,12 @@ _GREATEST = np.uint64(2**64 - 1)
 class _LeadingWords:
     """Condenses sort keys to integers that are never lower for a greater key.
 
-    Integers are compared many times as fast as keys. Only rows with equal integers need more.
+    Comparing integers is many times as fast as comparing keys, which only equal integers need.
 
     Attributes:
         prefix: bytes that the texts or byte strings of most rows begin with, as words; they are
             left out.
-        prefix_bytes: how many there are.
+        prefix_bytes: the number of these bytes.
     """
 
     prefix: tuple[int, ...]
@@ -225,7 +226,7 @@ class _LeadingWords:
 
 
 def leading_words_of(columns: Sequence[KeyColumn]) -> _LeadingWords:
-    """What condenses keys well that are between the lowest and the greatest of these."""
+    """Chooses how to condense keys between the lowest and the greatest of these."""
     values = next((c.values for c in columns if not pa.types.is_boolean(c.values.type)), None)
     if values is None or _is_whole(values.type) or len(values) == values.null_count:
         return _LeadingWords((), 0)
@@ -246,7 +247,7 @@ def are_exact(columns: Sequence[KeyColumn]) -> bool:
 
 
 def _common_bytes(two: ByteStrings) -> int:
-    """How many bytes two strings begin with in common."""
+    """The length of the common prefix of two strings, in bytes."""
     shortest = int((two.ends - two.starts).min())
     for offset in range(0, shortest, _WORD_BYTES):
         first, second = map(int, two.word(offset, _WORD_BYTES))

@@ -1,10 +1,10 @@
 """Maps values to their ranks in a sample of their column.
 
-Along a curve through several columns, each column should halve the rows at each of its bits. Raw
-values do not: the leading bits of small numbers and of text with a common prefix are constant, so
-that other columns come first, and of skewed values, most share a cell. Ranks spread the rows of
-every column evenly over 16 bits, whatever the type, range and skew; a value that is repeated in
-the sample has as much room as it has rows.
+Along a curve through several columns, each bit of each column should halve the rows. The bits of
+raw values do not: the leading bits of small numbers and of text with a common prefix are constant,
+so that other columns come first, and most skewed values share a cell. Ranks spread the rows of
+every column evenly over 16 bits, whatever the type, range and skew; a value that is repeated in the
+sample gets room in proportion to its rows.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _MOST_BOUNDARIES = 4095
 # Byte strings are searched for 6 bytes at a time, in a tree whose nodes have numbers of 16 bits.
 _STEP_BYTES = 6
 _NODE_SHIFT = np.uint64(8 * _STEP_BYTES)
-# Compared after the common prefix of all boundaries: 48 bytes.
+# At most 48 bytes after the common prefix of all boundaries are compared.
 _MOST_STEPS = 8
 
 
@@ -43,8 +43,8 @@ class Ranks:
 
     Attributes:
         field_type: the column's type.
-        count: of boundaries, nulls among them.
-        nulls: of boundaries that are null; they are first.
+        count: the number of boundaries, including nulls.
+        nulls: the number of boundaries that are null; they are first.
     """
 
     field_type: ScalarType
@@ -58,8 +58,8 @@ class Ranks:
         Args:
             array: values of the Arrow type `to_arrow(field_type)`.
         """
-        # Twice the number of boundaries below, so that a value that equals boundaries can be in
-        # the middle of them, apart from its neighbours.
+        # Twice the number of boundaries below, so that a value that equals boundaries gets the rank
+        # in their middle, distinct from its neighbours.
         if fits_an_integer(self.field_type):
             found, _, _ = self._levels[0].search(ordered_integers(array, self.field_type))
         else:
@@ -73,7 +73,7 @@ class Ranks:
         found, node, equal = self._levels[0].search(strings.word(0, _STEP_BYTES))
         rows = np.arange(len(found))
         for depth, level in enumerate(self._levels[1:], 1):
-            # Only rows that equal a boundary up to here go on.
+            # Only rows that equal a boundary up to here are searched further.
             if not equal.all():
                 kept = np.flatnonzero(equal)
                 rows, strings, node = rows.take(kept), strings.take(kept), node.take(kept)
@@ -85,7 +85,7 @@ class Ranks:
 
 
 def sample_ranks(sample: pa.Array | pa.ChunkedArray, field_type: ScalarType) -> Ranks:
-    """The ranks of values in a sample of their column.
+    """Computes ranks from a sample of a column.
 
     The boundaries are quantiles of the sample, at most 4,095, nulls and repeated values included.
     10,000 to 100,000 rows from all parts of the column are enough.
@@ -112,15 +112,15 @@ class _Level:
     """The different keys of sorted boundaries.
 
     Attributes:
-        keys: sorted, filled up with the greatest integer to a power of two minus one.
-        starts: the first boundary of each key, and the number of boundaries.
+        keys: sorted, padded with the greatest integer to a power of two minus one.
+        starts: the index of the first boundary of each key, then the number of boundaries.
     """
 
     keys: UInts
     starts: _Ints
 
     def search(self, values: UInts) -> tuple[_Ints, _Ints, npt.NDArray[np.bool_]]:
-        """Twice the number of boundaries below each value, plus that of those that equal it.
+        """Twice the number of boundaries below each value, plus the number of equal ones.
 
         Also returns the index of the first key that is not less, and whether it is equal.
         """
@@ -154,13 +154,13 @@ def _tree(boundaries: ByteStrings) -> list[_Level]:
 
 
 def _keys(node: _Ints, strings: ByteStrings, depth: int) -> UInts:
-    """The bytes at a depth, below the node that all bytes before led to."""
+    """The bytes at a depth, combined with the node of all bytes before."""
     words = strings.word(depth * _STEP_BYTES, _STEP_BYTES)
     return words | (node.view(np.uint64) << _NODE_SHIFT)
 
 
 def _level(keys: UInts) -> tuple[_Level, _Ints]:
-    """A level of sorted keys, and the index of each key among the different ones."""
+    """A level of sorted keys, and the index of each key among the distinct ones."""
     different, starts, indices = np.unique(keys, return_index=True, return_inverse=True)
     padded = np.full((1 << len(different).bit_length()) - 1, np.iinfo(np.uint64).max, np.uint64)
     padded[: len(different)] = different

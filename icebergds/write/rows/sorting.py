@@ -64,7 +64,7 @@ def concatenated(parts: Sequence[Sequence[KeyColumn]]) -> list[KeyColumn]:
 
 
 def sorted_indices(columns: Sequence[KeyColumn]) -> pa.Array:
-    """The order of the rows by at least one key column; equal rows keep theirs."""
+    """The indices that sort rows by at least one key column; equal rows keep their order."""
     names = [str(at) for at in range(len(columns))]
     table = pa.table([column.values for column in columns], names)
     directions = [

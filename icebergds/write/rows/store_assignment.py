@@ -1,10 +1,10 @@
 """Converts values to columns of other types as Spark's ANSI store assignment does.
 
-Numbers become any number, dates and timestamps become each other, and most types become text.
-Integers drop the fraction, decimals round half up, and floating point numbers are the nearest; a
-value that is out of range is an error. Conversions without loss are in `write.rows.conversion`.
+Numbers convert to any numeric type, dates and timestamps to each other, and most types to text.
+Integers drop the fraction, decimals round half up, and floating point numbers round to the nearest;
+a value that is out of range is an error. Conversions without loss are in `write.rows.conversion`.
 
-Time zones are imported if they are needed: every task that writes imports this module.
+Time zones are imported only if needed, because every task that writes imports this module.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def can_assign(incoming: pa.DataType, wanted: ScalarType) -> bool:
     """Whether a column of the type `wanted` can be assigned values of an Arrow type.
 
     `incoming` is not an extension type or dictionary. Floating point numbers are not assigned to
-    strings: how Spark writes them depends on its version of Java.
+    strings: how Spark writes them depends on its Java version.
     """
     if wanted.type_id in _NUMBERS:
         return _is_exact(incoming) or bool(pa.types.is_floating(incoming))
@@ -55,12 +55,12 @@ def can_assign(incoming: pa.DataType, wanted: ScalarType) -> bool:
 
 
 def can_assign_exactly(incoming: pa.DataType, wanted: ScalarType) -> bool:
-    """Whether values of an Arrow type can be assigned that keep their value, and only those."""
+    """Whether an Arrow type can be assigned such that values that would change are refused."""
     return wanted.type_id in (*_INTEGERS, TypeId.DECIMAL) and _is_exact(incoming)
 
 
 def needs_time_zone(incoming: pa.DataType, wanted: ScalarType) -> bool:
-    """Whether an assignment depends on a time zone that is not that of the incoming column."""
+    """Whether an assignment needs a time zone that the incoming column does not have."""
     return wanted.type_id is TypeId.TIMESTAMPTZ and _zone_of(incoming) is None
 
 
@@ -73,7 +73,7 @@ def assign(
         array: the values, of a type for which `can_assign` is true.
         wanted: the column's type.
         target: `to_arrow(wanted)`.
-        time_zone: of dates and local times; None for that of the incoming timestamps.
+        time_zone: of dates and local times; None for the zone of the incoming timestamps.
         where: the column and the table, for messages.
 
     Raises:
@@ -102,7 +102,7 @@ def _checked(array: pa.Array, convert: Callable[[pa.Array], pa.Array], what: str
     try:
         return convert(array)
     except ValueError as error:
-        # Those of Arrow name neither the value nor the column.
+        # Arrow's messages name neither the value nor the column.
         reason = "" if isinstance(error, pa.ArrowInvalid) else f" ({error})"
         raise InvalidDataError(
             f"{what} the value {_shown(_first_refused(array, convert))} of the incoming type "
@@ -127,7 +127,7 @@ def _shown(scalar: pa.Scalar) -> str:
     try:
         value = scalar.as_py()
     except (ValueError, OverflowError, KeyError):
-        # Of a year or a time zone that Python does not have.
+        # The year or time zone is one that Python does not support.
         value = scalar.value
     return str(value)[:_SHOWN]
 
@@ -161,7 +161,7 @@ def _integers(array: pa.Array, target: pa.DataType) -> pa.Array:
     if pa.types.is_decimal(array.type):
         return pc.round(_wide(array, 0), 0, "towards_zero").cast(target)
     if pa.types.is_floating(array.type):
-        # Spark makes 2^63 the greatest long; here it is out of range.
+        # Spark converts 2^63 to the greatest long; here it is out of range.
         return pc.trunc(_no_half_floats(array)).cast(target)
     return array.cast(target)
 
@@ -184,7 +184,7 @@ def _decimals(array: pa.Array, target: pa.Decimal128Type) -> pa.Array:
 
 def _shortest_decimals(array: pa.DoubleArray, target: pa.Decimal128Type) -> pa.Array:
     """The decimals with the shortest text of each number: 1.005 is not 1.00499999999999989."""
-    # What is this small becomes 0, so that all digits of other numbers have a place.
+    # Numbers this small become 0, so that all digits of the others fit.
     small = pc.less(pc.abs(array), 10.0 ** -(target.scale + 1))
     shown = pc.if_else(small, 0.0, array).cast(pa.string())
     return shown.cast(pa.decimal256(_MOST_WIDE_DIGITS, target.scale + 1 + _DIGITS_OF_DOUBLE))
@@ -193,7 +193,7 @@ def _shortest_decimals(array: pa.DoubleArray, target: pa.Decimal128Type) -> pa.A
 def _wide(array: pa.Array, scale: int) -> pa.Array:
     """Integers or decimals as decimals that can be rounded or rescaled to a scale.
 
-    Arrow does not notice all overflows of 38 digits: digits are added only where 76 have a place.
+    Arrow does not detect all overflows of 38 digits: digits are added only if 76 digits fit.
     """
     if pa.types.is_integer(array.type):
         return array.cast(_wide_type(0, scale))
@@ -232,7 +232,7 @@ def _instants(array: pa.Array, zone: str) -> pa.Array:
 
 
 def _local_micros(array: pa.Array, zone: str | None) -> Micros:
-    """Dates and timestamps as microseconds since 1970 in local time; arbitrary where null."""
+    """Dates and timestamps as microseconds since 1970 in local time; arbitrary for nulls."""
     if pa.types.is_date32(array.type):
         days = array.view(pa.int32()).cast(pa.int64())
         return _counts(pc.multiply_checked(days, MICROS_PER_DAY))
@@ -298,7 +298,7 @@ def _counts(array: pa.Array) -> Micros:
 
 
 def _like(array: pa.Array, values: Micros, target: pa.DataType) -> pa.Array:
-    """Values as an array, null where another one is."""
+    """Values as an array, with the nulls of another array."""
     mask = array.is_null().to_numpy(zero_copy_only=False) if array.null_count else None
     return pa.array(values, pa.int64(), mask=mask).view(target)
 

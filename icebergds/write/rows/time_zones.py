@@ -63,7 +63,7 @@ def first_instants(days: Micros, time_zone: str) -> Micros:
 
 
 def _offsets(micros: Micros, offset: Callable[[int], int]) -> Micros:
-    """The offset of each time, where at most one change of offsets is on one day."""
+    """The offset of each time; assumes at most one change of the offset per day."""
     days, at = np.unique(np.floor_divide(micros, MICROS_PER_DAY), return_inverse=True)
     starts = days * _SECONDS_PER_DAY
     _check(starts)
@@ -93,7 +93,7 @@ def _start(midnight: int, zone: tzinfo) -> int:
 
 
 def _first_with(wanted: int, seconds: range, offset: Callable[[int], int]) -> int:
-    """The first second that has the offset of the last one."""
+    """The first second with the same offset as the last one."""
     return seconds.start + bisect_left(seconds, True, key=lambda at: offset(at) == wanted)
 
 
