@@ -53,7 +53,7 @@ def run_query(
     """
     replacements = replace_tables(scope, query, arguments, needed=needed)
     try:
-        # Some errors are about a query that is then replaced by another.
+        # After some errors, another query is run instead.
         with unlogged():
             return spliced_sql(scope.spark, query.statement, query.span, replacements, arguments)
     except AnalysisException as error:
@@ -177,7 +177,7 @@ def needed_of(
         InvalidStatementError: the query names metadata columns beside `*`.
     """
     if calls_namesakes(scope, query):
-        # sqlglot would take them for Iceberg's transforms.
+        # They would be taken for Iceberg's transforms.
         return [Needed() for _ in relations]
     setting, zone = cache(session_setting(scope.spark)), session_zone(scope.spark)
     return prune(query, relations, setting, zone, needed)
