@@ -1,4 +1,4 @@
-"""Errors of requests to a catalog's server, with the outcomes of the requests."""
+"""Defines errors of requests to a catalog's server, and settles unknown outcomes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Statements other than queries, grouped by kind."""
+"""Runs statements other than queries, grouped by kind."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Values for what a query needs of a table (`Needed`) and of a view's result (`ViewNeeded`)."""
+"""Defines what a query can need of a table (`Needed`) and of a view's result (`ViewNeeded`)."""
 
 from __future__ import annotations
 

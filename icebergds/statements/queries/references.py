@@ -72,7 +72,7 @@ _ENDS_OF_FROM = frozenset(
     """.split()  # noqa: SIM905
 )
 _QUERIES = ("SELECT", "WITH", "VALUES", "FROM", "TABLE", "MAP", "REDUCE")
-# Words before TABLE in statements on Spark's own tables: `DROP TABLE IF EXISTS name` is no query.
+# Words before TABLE in statements on Spark's own tables, which are not queries: `DROP TABLE name`.
 _COMMANDS = """
     ALTER ANALYZE CACHE CREATE DESC DESCRIBE DROP EXTERNAL INTO LAZY ON OVERWRITE REFRESH REPAIR
     REPLACE TEMPORARY TRUNCATE UNCACHE

@@ -1,4 +1,4 @@
-"""A change that an ALTER TABLE statement makes (`Change`)."""
+"""Defines what an ALTER TABLE statement changes (`Change`)."""
 
 from __future__ import annotations
 

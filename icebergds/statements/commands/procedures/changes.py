@@ -1,4 +1,4 @@
-"""The procedure that creates a view of a table's changes."""
+"""Implements the procedure that creates a view of a table's changes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Procedures that import files and tables, and prepare copies of a table."""
+"""Implements procedures that import files and tables, and prepare copies of a table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Procedures that Java Iceberg does not have."""
+"""Implements procedures that Java Iceberg does not have."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a procedure takes and returns (`Procedure`), and a call of one (`Call`)."""
+"""Defines what a procedure takes and returns (`Procedure`), and a call of one (`Call`)."""
 
 from __future__ import annotations
 
