@@ -75,7 +75,7 @@ class TableAddress:
         return self._loaded(self._load_catalog())
 
     def with_catalog_hint(self, message: str) -> str:
-        """A message that there is no table, for a path that may be meant as a name or is a view."""
+        """A missing-table message, with a hint if the path may name a catalog's table or a view."""
         if self.catalog is not None:
             catalog, identifier = self._load_catalog(), self._identifier()
             return view_not_table(catalog, identifier) if is_view(catalog, identifier) else message
@@ -85,9 +85,10 @@ class TableAddress:
         return f"{message}; if {self.path} is the name of a catalog's table, {hint}"
 
     def open(self) -> tuple[TableState, TableOperations | None]:
-        """The table's current state, and what commits to it from this process.
+        """The table's current state, and operations that commit to it from this process.
 
-        None commits to a metadata file, which never changes. Errors are those of `load`.
+        The operations are None for a metadata file, which never changes. Errors are those of
+        `load`.
         """
         if self.catalog is not None:
             catalog = self._load_catalog()
@@ -96,7 +97,7 @@ class TableAddress:
         return state, None if self.is_metadata_file else self.operations()
 
     def operations(self) -> TableOperations:
-        """The operations that load and commit the table; it is not checked yet whether it exists.
+        """The operations that load and commit the table, which need not exist yet.
 
         Raises:
             InvalidOptionError: the address is a metadata file, which cannot be changed.
@@ -142,7 +143,7 @@ class TableAddress:
         return location
 
     def all_catalog_properties(self) -> Mapping[str, str]:
-        """The catalog's properties from all sources, its server too; empty without a catalog."""
+        """The catalog's properties from all sources, also its server; empty without a catalog."""
         if self.catalog is None:
             return {}
         catalog = self._load_catalog()
@@ -203,7 +204,7 @@ class TableAddress:
 
 
 def identifier_of(text: str) -> Identifier:
-    """Parses an identifier such as `db.events`; a part with a dot in it must be in backticks.
+    """Parses an identifier such as `db.events`; a part that contains a dot must be in backticks.
 
     Raises:
         InvalidOptionError: a part is empty, or backticks do not enclose a whole part; or it is not

@@ -1,4 +1,4 @@
-"""Defines the protocol of catalogs: tables and namespaces by identifier, and atomic commits."""
+"""Defines the catalog protocol: tables and namespaces by identifier, and atomic commits."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ def missing_table_hint(
 
     Args:
         tables: names in its namespace; None if there is no such namespace.
-        namespaces: asked for if there is not.
+        namespaces: called if there is no such namespace.
     """
     if tables is not None:
-        # A server may list what has no metadata yet, and so is no table.
+        # A server may list a name without metadata, which is not a table yet.
         return nearest_table(identifier, (name for name in tables if name != identifier[-1]))
     namespace = identifier[:-1]
     near = nearest_namespace(namespace, namespaces())
@@ -162,7 +162,7 @@ class StagingCatalog(Protocol):
     """A catalog that gives access to the location of a table before the table is created."""
 
     def new_table_io(self, identifier: Identifier, updates: Sequence[TableUpdate]) -> FileIO:
-        """The storage of the files of a table that is to be created.
+        """The storage for the files of a table that does not exist yet.
 
         Args:
             updates: create the table, without its first snapshot.
@@ -188,11 +188,11 @@ class PurgingCatalog(Protocol):
 
 @runtime_checkable
 class ServedCatalog(Protocol):
-    """A catalog whose server adds properties to those of the user."""
+    """A catalog whose server adds properties to the user's."""
 
     @property
     def properties(self) -> Mapping[str, str]:
-        """All of them."""
+        """The user's properties and the server's."""
         ...
 
 
@@ -202,13 +202,13 @@ class TransactionCatalog(Protocol):
 
     @property
     def commits_atomically(self) -> bool:
-        """Whether it never commits to some of the tables only, also if it fails."""
+        """Whether it never commits to only some of the tables, even if it fails."""
         ...
 
     def check_transactions(self) -> None:
-        """Raises UnsupportedFeatureError if this catalog, such as its server, cannot do it."""
+        """Raises UnsupportedFeatureError if this catalog, or its server, does not support it."""
         ...
 
     def commit_tables(self, commits: Sequence[TableCommit]) -> Sequence[TableState]:
-        """Commits to all tables or to none, as `CommitsTables` says."""
+        """Commits to all tables or to none; see `CommitsTables`."""
         ...

@@ -1,7 +1,7 @@
-"""Checks what catalogs of all types have in common: warehouses, classes and caches of Java's.
+"""Checks properties common to all catalog types: warehouses, and Java's classes and caches.
 
-Java Iceberg and PyIceberg choose classes and caches by properties of a catalog. Those that cannot
-change what is read or written here are left out, with a line in the log.
+Java Iceberg and PyIceberg select classes and caches with catalog properties. Properties that cannot
+change what is read or written here are removed, which is logged.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from icebergds.errors import InvalidOptionError, UnsupportedFeatureError
 __all__ = ["WITH_LOCATIONS", "check_warehouse", "type_by_class", "without_ignored"]
 
 WITH_LOCATIONS = ("filesystem", "hadoop", "sql", "jdbc", "hive", "glue", "dynamodb")
-"""Types of catalogs whose warehouse is a location."""
+"""Types of catalogs with a location as the warehouse."""
 
 _LOG = logging.getLogger(__name__)
 
@@ -45,7 +45,7 @@ def without_ignored(catalog: str, properties: Mapping[str, str]) -> dict[str, st
 
 
 def type_by_class(catalog: str, properties: Mapping[str, str]) -> str | None:
-    """The type of a catalog whose `catalog-impl` is one of Java Iceberg's; None without that.
+    """The type of a catalog whose `catalog-impl` is a class of Java Iceberg; None without that.
 
     Raises:
         InvalidOptionError: the class is unknown and there is no `type`, or it is of another type.
@@ -69,7 +69,7 @@ def type_by_class(catalog: str, properties: Mapping[str, str]) -> str | None:
 
 
 def check_warehouse(catalog: str, kind: str, properties: Mapping[str, str]) -> None:
-    """Checks that a warehouse that is a location is meant as one.
+    """Checks that the warehouse of a catalog with warehouse locations is meant as a location.
 
     Args:
         kind: the catalog's type.
@@ -116,7 +116,7 @@ _IGNORED = frozenset(
     }
 )
 _IGNORED_PREFIXES = ("cache.", "client.pool.")
-# Their classes read the locations and the properties of the storage that are read here, too.
+# These classes read the same locations and storage properties as we do.
 _KNOWN_FILE_IO = ("org.apache.iceberg.", "pyiceberg.io.")
 
 _TYPES_BY_CLASS = {
@@ -132,7 +132,7 @@ _SAME_TYPES = {"jdbc": ("sql",), "hadoop": ("filesystem",)}
 
 
 def _refused(name: str, value: str) -> str:
-    """Why a property cannot be left out; empty if it can."""
+    """Why a property cannot be ignored; empty if it can."""
     if name in ("io-impl", "py-io-impl") and not value.startswith(_KNOWN_FILE_IO):
         return (
             f"{value!r} is a class of your own, and files are opened by icebergds; leave it out if "

@@ -104,18 +104,18 @@ class SessionCatalogs:
 
 
 def catalogs_of_active_session() -> frozenset[str]:
-    """The names of the catalogs that the active Spark session configures, in their case."""
+    """The names of the catalogs that the active Spark session configures, with their case."""
     return _session_catalogs.of_active()
 
 
 def set_session_catalogs(catalogs: SessionCatalogs) -> None:
-    """Sets the catalogs of this process's Spark sessions; they replace all earlier ones."""
+    """Sets the catalogs of this process's Spark sessions, replacing all earlier ones."""
     global _session_catalogs
     _session_catalogs = catalogs
 
 
 def mention_catalogs(names: Iterable[str]) -> None:
-    """Makes errors of this process mention catalogs that the process with the session knows."""
+    """Adds catalogs that are known to the process with the session to this process's errors."""
     global _mentioned
     _mentioned = frozenset(names)
 
@@ -123,7 +123,7 @@ def mention_catalogs(names: Iterable[str]) -> None:
 def configured_catalogs() -> list[str]:
     """The names of the catalogs that a session, the environment or the file configures, sorted.
 
-    Those that this process only mentions are among them.
+    Includes the catalogs that this process only mentions in errors.
 
     Raises:
         InvalidOptionError: the configuration file cannot be read or is malformed.
@@ -137,7 +137,7 @@ def is_configured(name: str) -> bool:
     """Whether a catalog of this name is configured. Raises as `configured_catalogs` does."""
     if any(name in every for every in _session_catalogs.by_session.values()):
         return True
-    # Names of the environment and the file are in lower case, and found in any.
+    # Names from the environment and the file are in lower case, and matched ignoring case.
     return bool(_from_environment(name)) or name.lower() in _catalogs_of_file()[1]
 
 
@@ -160,7 +160,7 @@ _FILE = ".pyiceberg.yaml"
 _PREFIX = "pyiceberg_"
 _CATALOG = "catalog"
 _DEFAULT = "default-catalog"
-# Any of them tells a catalog.
+# Any one of these configures a catalog.
 _SUFFICIENT = ("type", "uri", "warehouse")
 _NEEDS_YAML = "it needs PyYAML: pip install 'icebergds[yaml]', or remove the file"
 _LOG = logging.getLogger(__name__)
@@ -200,7 +200,7 @@ def _from_file(name: str, *, is_needed: bool) -> dict[str, str]:
         for k, value in properties.items():
             flat |= dict(_flattened(k, value)) if k in _NESTED else {k: value}
     except RecursionError:
-        # YAML can also refer to what it is in.
+        # A YAML alias can refer to a node that contains it.
         raise _too_deep(file) from None
     return {k: _text(file, f"{key}.{k}", value) for k, value in flat.items()}
 
@@ -210,7 +210,7 @@ _NESTED = ("auth", "ssl")
 
 
 def _flattened(key: str, value: object) -> Iterator[tuple[str, object]]:
-    """The properties in a mapping, with dots between its keys and theirs; lists with commas."""
+    """The properties in a mapping, with nested keys joined by dots and lists by commas."""
     if isinstance(value, dict):
         for name, inner in value.items():
             yield from _flattened(f"{key}.{name}", inner)
@@ -234,7 +234,7 @@ def _configuration() -> tuple[Path, Mapping[str, Any]]:
 
 
 def _files() -> list[Path]:
-    """The files of this name where PyIceberg looks for them, in its order."""
+    """The files of this name in the directories that PyIceberg searches, in its order."""
     directories = [os.environ.get("PYICEBERG_HOME"), os.path.expanduser("~"), os.getcwd()]
     files = [Path(directory, _FILE) for directory in directories if directory]
     return [file for file in files if file.is_file()]
@@ -265,7 +265,8 @@ def _parsed(file: Path) -> Any:
     except RecursionError:
         raise _too_deep(file) from None
     except yaml.YAMLError as error:
-        # Its message is not shown, nor chained: it quotes the line, which may have a password.
+        # The message is neither shown nor chained: it quotes the line, which may contain a
+        # password.
         mark = getattr(error, "problem_mark", None)
         where = "" if mark is None else f", line {mark.line + 1}, column {mark.column + 1}"
         raise InvalidOptionError(
@@ -300,7 +301,7 @@ def _text(file: Path, key: str, value: object) -> str:
 
 
 def _kind(value: object) -> str:
-    """What a value is, for messages; not the value, which may be a password."""
+    """The kind of a value, for messages; the value itself may be a password."""
     if isinstance(value, str):
         return "a string"
     return "a mapping" if isinstance(value, dict) else "a list"

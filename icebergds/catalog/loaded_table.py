@@ -1,4 +1,4 @@
-"""Holds a table that this process has loaded, with what commits to it."""
+"""Holds a table that this process has loaded, with the operations that commit to it."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from icebergds.spec.metadata import TableMetadata
 
 @dataclass(frozen=True, slots=True)
 class LoadedTable:
-    """A table as one statement finds it: loaded once, committed to from there.
+    """A table as one statement sees it: loaded once, and the base of its commits.
 
     Attributes:
-        address: leads other processes to the table.
-        operations: loads and commits in this process, by one catalog object.
+        address: the table's address, for other processes.
+        operations: loads and commits in this process, with one catalog object.
         state: the base of the first attempt to commit.
         seen: the table as the caller last saw it, for writes of rows that may have been computed
             from it; None if that is `state`.
@@ -31,7 +31,7 @@ class LoadedTable:
 
     @property
     def name(self) -> str:
-        """How messages name the table."""
+        """The table's name in messages."""
         return self.state.name
 
     @property
@@ -43,7 +43,7 @@ class LoadedTable:
         return self.state.io
 
     def keeping_reads(self, max_bytes: int = MAX_KEPT_BYTES) -> LoadedTable:
-        """The table with a storage that remembers manifests that it read, `max_bytes` at most."""
+        """The table with storage that caches the manifests it reads, up to `max_bytes`."""
         return self.at(replace(self.state, io=self.io.keeping_reads(max_bytes)))
 
     def at(self, state: TableState) -> LoadedTable:
@@ -52,10 +52,10 @@ class LoadedTable:
 
 
 def load_for_write(address: TableAddress, operations: TableOperations | None = None) -> LoadedTable:
-    """Loads a table through what commits to it, so that a read-only one is refused here.
+    """Loads a table through its commit operations, so that a read-only one is rejected here.
 
     Args:
-        operations: of the table at the address; made from the address by default.
+        operations: of the table at the address; created from the address by default.
 
     Raises:
         NoSuchTableError: the table does not exist.
@@ -67,9 +67,9 @@ def load_for_write(address: TableAddress, operations: TableOperations | None = N
 
 
 def last_seen_for_write(address: TableAddress) -> LoadedTable | None:
-    """A table as this process has seen it last, without asking its catalog.
+    """The table as this process last saw it, without asking its catalog.
 
-    It may be old, which a commit to it finds out.
+    It may be outdated; a commit to it detects that.
 
     Returns:
         None if the process has not seen it, or the catalog does not keep what was seen.

@@ -1,9 +1,8 @@
 """Loads a catalog by its name and properties.
 
-Its type is one of this package, imported only when a catalog of it is loaded, or one that another
-package adds, by an entry point of the group `icebergds.catalogs`. An entry point's name is the
-type; its object is called with the catalog's name, its properties and its storage, and returns a
-`Catalog`:
+Its type is one of this package, imported only when such a catalog is loaded, or one that another
+package adds with an entry point in the group `icebergds.catalogs`. An entry point's name is the
+type; its object is called with the catalog's name, properties and storage, and returns a `Catalog`:
 
     [project.entry-points."icebergds.catalogs"]
     mine = "my_package.catalog:my_catalog"
@@ -38,7 +37,7 @@ def load_catalog(
     *,
     location_map: Mapping[str, str] | None = None,
 ) -> Catalog:
-    """Loads a catalog by its properties and those in the environment and `.pyiceberg.yaml`.
+    """Loads a catalog from its properties and those in the environment and `.pyiceberg.yaml`.
 
     Args:
         name: the catalog's name; an SQL catalog has only the tables under its name.
@@ -47,7 +46,7 @@ def load_catalog(
         location_map: maps prefixes of locations to their replacements.
 
     Raises:
-        InvalidOptionError: nothing configures the catalog, its type is unknown, or a property that
+        InvalidOptionError: the catalog is not configured, its type is unknown, or a property that
             the type requires is missing, or its warehouse is not a location.
         UnsupportedFeatureError: a property of Java Iceberg or PyIceberg is not supported.
     """
@@ -80,19 +79,19 @@ def load_catalog(
 
 
 def has_warehouse_location(name: str, properties: Mapping[str, str]) -> bool:
-    """Whether the warehouse of a catalog is a location; servers have names for theirs.
+    """Whether the warehouse of a catalog is a location; catalogs with servers have names instead.
 
     Args:
         properties: all properties of the catalog.
 
     Raises:
-        InvalidOptionError: the properties do not tell its type.
+        InvalidOptionError: its type cannot be determined from the properties.
     """
     return (type_by_class(name, properties) or _type(name, properties)) in WITH_LOCATIONS
 
 
 _CatalogFactory = Callable[[str, Mapping[str, str], FileIO], Catalog]
-"""Makes a catalog of its name, its properties and its storage."""
+"""Creates a catalog from its name, properties and storage."""
 _GROUP = "icebergds.catalogs"
 
 
@@ -102,7 +101,7 @@ def _plugged_in_types() -> list[str]:
 
 
 def _plugged_in_factory(name: str, kind: str) -> _CatalogFactory | None:
-    """What makes catalogs of a type that a package adds; None if none does.
+    """The factory for a type that a package adds; None if there is none.
 
     Args:
         name: the catalog's name in messages.
@@ -144,11 +143,11 @@ def _origin(point: EntryPoint) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _OwnType:
-    """A type of catalogs; called as a `_CatalogFactory`.
+    """A catalog type of this package; called as a `_CatalogFactory`.
 
     Attributes:
-        factory: what makes a catalog, as `module:function` in this package.
-        needs: the module of another package that it needs; empty if none.
+        factory: creates a catalog, as `module:function` in this package.
+        needs: the module of another package that it requires; empty if none.
         install: what to install for it.
     """
 
@@ -157,7 +156,7 @@ class _OwnType:
     install: str = ""
 
     def __call__(self, name: str, properties: Mapping[str, str], io: FileIO) -> Catalog:
-        """Makes a catalog. Raises InvalidOptionError if what it needs is not installed."""
+        """Creates a catalog. Raises InvalidOptionError if a required package is not installed."""
         if self.needs and find_spec(self.needs) is None:
             raise InvalidOptionError(
                 f"catalog {name} needs the package {self.needs}: pip install {self.install}"
@@ -177,7 +176,7 @@ _SQL = _OwnType(
 
 _OWN_TYPES: Mapping[str, _OwnType] = {
     "filesystem": _FILESYSTEM,
-    # Java Iceberg's names of the same types.
+    # Java Iceberg's names for the same types.
     "hadoop": _FILESYSTEM,
     "sql": _SQL,
     "jdbc": _SQL,
@@ -187,7 +186,7 @@ _OWN_TYPES: Mapping[str, _OwnType] = {
     "dynamodb": _OwnType("dynamodb.catalog:dynamodb_catalog", "botocore", "'icebergds[dynamodb]'"),
     "s3tables": _OwnType("s3tables.catalog:s3tables_catalog", "botocore", "'icebergds[s3tables]'"),
 }
-"""By the property `type`."""
+"""The types, by the property `type`."""
 
 _TYPES_BY_SCHEME: Mapping[str, str] = {
     "postgresql": "sql",
@@ -210,7 +209,7 @@ def _type(name: str, properties: Mapping[str, str]) -> str:
 
 
 def _incomplete(name: str, properties: Mapping[str, str]) -> InvalidOptionError | None:
-    """The error of a catalog that has properties, but not those it needs; None if it has none."""
+    """The error for a catalog with properties that are not sufficient; None if it has none."""
     others = sorted(key for key in properties if key not in _NEEDED and not is_of_storage(key))
     if not others and not is_configured(name):
         return None
@@ -241,7 +240,7 @@ def _not_configured(name: str) -> InvalidOptionError:
 
 
 def _variable(catalog: str) -> str:
-    """The variable with a catalog's warehouse; of another name if variables cannot have this."""
+    """A variable for a catalog's warehouse; with another name if variables cannot have this one."""
     named = catalog.lower().replace("_", "-")
     variable = f"PYICEBERG_CATALOG__{named.replace('-', '_').upper()}__WAREHOUSE"
     renamed = "" if named == catalog.lower() else f" (for a catalog called {named}, as _ means -)"
@@ -256,7 +255,7 @@ def _infer_type(name: str, properties: Mapping[str, str]) -> str:
     uri = properties.get("uri")
     if not uri:
         return "filesystem"
-    # The uri is not shown, nor its beginning if that is no scheme: it may contain a password.
+    # The uri is not shown, nor its beginning if that is not a scheme: it may contain a password.
     if ":" not in uri:
         raise InvalidOptionError(
             f"catalog {name}: its uri has no scheme; expected one such as "

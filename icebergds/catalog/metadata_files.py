@@ -44,7 +44,7 @@ def load_from_location(io: FileIO, location: str, name: str | None = None) -> Ta
         try:
             return _load(io, newest, name)
         except NoSuchTableError:
-            # Commits after the listing may have deleted it; then there is a newer one.
+            # A commit after the listing may have deleted it; then there is a newer one.
             if newest == missing:
                 raise
             missing = newest
@@ -93,13 +93,13 @@ def list_versions(io: FileIO, location: str) -> dict[int, list[str]]:
 
 
 def own_version(file: str) -> int | None:
-    """The version of a metadata file named `v<N>`; None for files of catalogs and other files."""
+    """The version of a metadata file named `v<N>`; None for catalogs' files and other files."""
     match = _METADATA_FILE.match(file)
     return None if match is None or match["v"] is None else int(match["v"])
 
 
 def is_metadata_file(location: str) -> bool:
-    """Whether a location is a metadata file, by its name."""
+    """Whether a location is that of a metadata file, according to its name."""
     return location.endswith((".metadata.json", ".metadata.json.gz"))
 
 
@@ -120,7 +120,7 @@ _METADATA_FILE = re.compile(
     r"^(?:v(?P<v>\d+)|(?P<n>\d+)-[^/]+?)(?:\.gz\.metadata\.json|\.metadata\.json(?:\.gz)?)$",
     re.ASCII,
 )
-# Temporary names of commits by rename: files left under them were never committed.
+# Temporary names for commits by rename: files with these names were never committed.
 _TEMPORARY = re.compile(r"^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\.", re.IGNORECASE)
 
 
@@ -150,7 +150,7 @@ def _no_such_table(io: FileIO, name: str, directory: str) -> NoSuchTableError:
     where = directory if place == directory else f"{directory} (looked for at {place})"
     hint = "; give the table's root directory, a metadata file, or a catalog and an identifier "
     hint += "(option('catalog', ...))"
-    # Of a table that a catalog names, there is nothing else to give.
+    # The hint does not apply to a table that is named by a catalog.
     by_location = metadata_directory(name) == directory
     return NoSuchTableError(
         f"table {name}: no metadata file (v<N>.metadata.json or <N>-<uuid>.metadata.json) in "

@@ -36,7 +36,7 @@ def next_metadata(
         base_location: the metadata file of `base`, for the metadata log; None for a new table.
 
     Returns:
-        The new metadata; the same object if nothing changes, so there is nothing to commit.
+        The new metadata; the same object if there is nothing to commit.
 
     Raises:
         InvalidMetadataError: an update, or the result of all, breaks the specification, or a schema
@@ -76,7 +76,7 @@ def write_next_metadata(
 
 
 def next_metadata_location(directory: str, base_location: str | None, compress: bool) -> str:
-    """The location of a new metadata file, numbered after that of the base."""
+    """The location of a new metadata file, numbered after the base's."""
     suffix = ".gz.metadata.json" if compress else ".metadata.json"
     version = 0 if base_location is None else _version(base_location) + 1
     return f"{directory}/{version:05d}-{uuid.uuid4()}{suffix}"
@@ -102,12 +102,12 @@ def write_metadata_file(io: FileIO, location: str, data: bytes, what: str) -> No
 
 
 def check_compression(metadata: TableMetadata) -> None:
-    """Raises InvalidOptionError if a table asks for a compression that metadata cannot have."""
+    """Raises InvalidOptionError if a table sets a compression that metadata cannot have."""
     METADATA_COMPRESSION.check(metadata.properties)
 
 
 def is_compressed(metadata: TableMetadata) -> bool:
-    """Whether a table's metadata files are to be compressed."""
+    """Whether to compress a table's metadata files."""
     return METADATA_COMPRESSION.of(metadata.properties) == "gzip"
 
 

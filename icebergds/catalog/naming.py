@@ -1,4 +1,4 @@
-"""Finds the catalog that the name of a table begins with."""
+"""Finds the catalog at the beginning of a table's name."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from icebergds.suggestions import did_you_mean
 
 
 def how_to_configure(catalog: str) -> str:
-    """For errors: what makes a catalog known to a session, for who writes its name."""
+    """For errors: how to make a catalog known to a session, for the user that writes its name."""
     key = f"spark.icebergpy.catalog.{catalog}"
     return (
         f'configure it in the registered session: spark.conf.set("{key}.warehouse", "<location>"), '
@@ -23,7 +23,7 @@ def how_to_configure(catalog: str) -> str:
 
 
 def table_name_parts(path: str) -> tuple[str, ...]:
-    """The parts of a path that can be a table's name; none for other paths."""
+    """The parts of a path that can be a table's name; empty for other paths."""
     if "." not in path or "/" in path or ":" in path or is_metadata_file(path):
         return ()
     try:
@@ -33,10 +33,10 @@ def table_name_parts(path: str) -> tuple[str, ...]:
 
 
 def named_catalog(path: str) -> tuple[str | None, str]:
-    """The catalog of a table that is named as in Spark, and its identifier there.
+    """The catalog of a table named as in Spark, and its identifier there.
 
-    The default catalog is that of a name that begins with no other and that no directory has. None
-    if there is no catalog: the path is then a location.
+    The default catalog applies to names that begin with no other catalog and are not directories.
+    None if there is no catalog: the path is a location.
     """
     parts = table_name_parts(path)
     if len(parts) < 2:
@@ -50,10 +50,10 @@ def named_catalog(path: str) -> tuple[str | None, str]:
 
 
 def catalog_among(session: Collection[str], path: str) -> tuple[str | None, str]:
-    """The catalog that the path of a load or save begins with, and the identifier there.
+    """The catalog that the path of a load or save begins with, and the identifier in it.
 
-    A file or directory of the name comes first. None if there is no catalog. The rest is as for
-    `begins_with_catalog`.
+    An existing file or directory of that name takes precedence. None if there is no catalog.
+    Otherwise as for `begins_with_catalog`.
     """
     parts = table_name_parts(path)
     if os.path.exists(path) or not begins_with_catalog(session, parts):
@@ -62,13 +62,13 @@ def catalog_among(session: Collection[str], path: str) -> tuple[str | None, str]
 
 
 def begins_with_catalog(session: Collection[str], parts: Sequence[str]) -> bool:
-    """Whether the name of a table begins with a catalog that is known to a session.
+    """Whether a table's name begins with a catalog that a session knows.
 
-    Of catalogs of the environment and the file, which Spark does not know, only in names of three
-    parts or more: one of two may be a table in a database of Spark's own.
+    For catalogs of the environment and the file, which Spark does not know, only if the name has at
+    least three parts: a name of two parts may be a table in a database of Spark's own.
 
     Args:
-        session: the names of the catalogs that its configuration has.
+        session: the names of the catalogs in its configuration.
 
     Raises:
         InvalidOptionError: the configuration file cannot be read or is malformed.
@@ -79,10 +79,10 @@ def begins_with_catalog(session: Collection[str], parts: Sequence[str]) -> bool:
 
 
 def known_catalogs(name: str) -> str:
-    """For errors: the configured catalogs, and how another one gets known.
+    """For errors: the configured catalogs, and how to configure another one.
 
     Args:
-        name: of a table, which begins with none of them.
+        name: of a table; it begins with none of them.
 
     Raises:
         InvalidOptionError: as `configured_catalogs` does.
@@ -94,7 +94,7 @@ def known_catalogs(name: str) -> str:
 
 
 def default_hint(catalog: str, identifier: Sequence[str]) -> str:
-    """That a name begins with no catalog, and was looked for in the default one; may be empty."""
+    """A note that a name begins with no catalog and was looked up in the default; may be empty."""
     with suppress(InvalidOptionError):
         is_default = len(identifier) > 2 and catalog == default_catalog_name()
         if is_default and not is_configured(identifier[0]):

@@ -1,8 +1,8 @@
-"""Adds what a catalog prescribes to the properties of new tables and views, as Java Iceberg does.
+"""Adds a catalog's prescribed properties to those of new tables and views, like Java Iceberg.
 
-A catalog's `table-default.<name>` is a property of each table that is created, unless the property
-is given; `table-override.<name>` is one in any case. `view-default.` and `view-override.` are those
-of views.
+A catalog's `table-default.<name>` becomes a property of each new table unless the property is
+given; `table-override.<name>` always does. `view-default.` and `view-override.` do the same for
+views.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Tells requests that found no connection from those whose answer was lost, by urllib3's errors.
+"""Distinguishes failed connections from lost responses, using urllib3's errors.
 
-If a connection goes by way of a proxy, urllib3 raises `ProxyError` for every failure of it, also
-after the request was sent. Only the cause tells.
+With a proxy, urllib3 raises `ProxyError` for every connection failure, even after the request was
+sent. Only the cause distinguishes them.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ def unconnected(error: BaseException) -> BaseException | None:
 
 
 def causes(error: BaseException) -> Iterator[BaseException]:
-    """An error and those that it was made of, the outermost first.
+    """An error and its causes, outermost first.
 
-    `__context__` does not count: it may be an earlier error, which the caller is handling.
+    `__context__` is ignored: it may be an earlier error that the caller is handling.
     """
     seen: set[int] = set()
     at: object = error
     while isinstance(at, BaseException) and id(at) not in seen:
         seen.add(id(at))
         yield at
-        # Of urllib3, of botocore, of others.
+        # The causes of urllib3's errors, of botocore's, of others.
         parts = getattr(at, "reason", None), getattr(at, "kwargs", {}).get("error"), *at.args
         inner = next((part for part in parts if isinstance(part, BaseException)), None)
         at = inner or at.__cause__

@@ -1,4 +1,4 @@
-"""Defines what catalogs with views can do with them."""
+"""Defines the protocol of catalogs with views."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class ViewState:
 
     Attributes:
         name: the view's name in messages.
-        metadata_location: location of the metadata file, as the catalog gives it.
+        metadata_location: the location of the metadata file, from the catalog.
     """
 
     name: str
@@ -90,7 +90,7 @@ def views_of(catalog: Catalog) -> ViewCatalog:
     """The views of a catalog.
 
     Raises:
-        UnsupportedFeatureError: it has none.
+        UnsupportedFeatureError: the catalog does not support views.
     """
     if isinstance(catalog, ViewCatalog):
         return catalog
@@ -101,7 +101,7 @@ def views_of(catalog: Catalog) -> ViewCatalog:
 
 
 def is_view(catalog: Catalog, identifier: Identifier) -> bool:
-    """Whether a catalog has a view of the name, as far as it tells."""
+    """Whether a catalog has a view of this name, as far as can be determined."""
     if not isinstance(catalog, ViewCatalog):
         return False
     try:
@@ -113,7 +113,7 @@ def is_view(catalog: Catalog, identifier: Identifier) -> bool:
 
 @contextmanager
 def no_view(catalog: Catalog, identifier: Identifier, instead: str) -> Iterator[None]:
-    """Says of a table that does not exist in the block that it is a view, if it is.
+    """If a table does not exist in the block, adds to the error that it is a view, if it is.
 
     Args:
         instead: what to do, such as `drop it with drop_view`.
@@ -128,7 +128,7 @@ def no_view(catalog: Catalog, identifier: Identifier, instead: str) -> Iterator[
 
 @contextmanager
 def no_table(catalog: Catalog, identifier: Identifier, instead: str) -> Iterator[None]:
-    """The same of a view that does not exist: that it is a table."""
+    """If a view does not exist in the block, adds to the error that it is a table, if it is."""
     try:
         yield
     except NoSuchViewError:
@@ -146,5 +146,5 @@ def no_table(catalog: Catalog, identifier: Identifier, instead: str) -> Iterator
 def view_not_table(
     catalog: Catalog, identifier: Identifier, instead: str = "load it with load_view"
 ) -> str:
-    """The message of a view that is used as a table."""
+    """The message for a view that is used as a table."""
     return f"{'.'.join((catalog.name, *identifier))} is a view, not a table; {instead}"

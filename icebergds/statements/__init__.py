@@ -1,1 +1,1 @@
-"""Runs statements of SQL on tables of Iceberg, on sessions of Spark as they are."""
+"""Runs SQL statements on Iceberg tables in unmodified Spark sessions."""

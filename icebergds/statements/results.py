@@ -12,12 +12,12 @@ from icebergds.operations.write.row_counts import RowCounts
 
 
 def nothing(spark: SparkSession) -> DataFrame:
-    """The result of a statement that has none: no rows and no columns."""
+    """The result of a statement that returns none: no rows and no columns."""
     return spark.createDataFrame([], StructType([]))
 
 
 def inserted_rows(spark: SparkSession, counts: RowCounts) -> DataFrame:
-    """The result of INSERT, as Delta Lake names it: rows that were replaced do not count."""
+    """The result of INSERT, named as in Delta Lake: replaced rows do not count."""
     return _counted(spark, affected=counts.inserted, inserted=counts.inserted)
 
 

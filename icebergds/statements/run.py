@@ -1,4 +1,4 @@
-"""Runs a statement of SQL (`sql`)."""
+"""Runs a SQL statement (`sql`)."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def sql(spark: SparkSession, sqlQuery: str, args: Any = None, **kwargs: Any) -> 
         try:
             return _run(NameScope(spark), cursor, arguments)
         except (InvalidStatementError, ParseException):
-            # Spark's own words and places, of the text that the user wrote.
+            # Spark's own error, with positions in the text that the user wrote.
             is_of_spark = not cursor.is_extension and not kwargs
             error = syntax_error(spark, sqlQuery) if is_of_spark else None
             if error is None:
@@ -73,7 +73,7 @@ def sql(spark: SparkSession, sqlQuery: str, args: Any = None, **kwargs: Any) -> 
                 raise
             scope = NameScope(spark)
             scope.require_catalog(catalog)
-            # It was configured since it was last looked for.
+            # It was configured after the last lookup.
             cursor.at = 0
             return _run(scope, cursor, arguments)
         except RecursionError:
@@ -94,7 +94,7 @@ def _run(scope: NameScope, cursor: Cursor, arguments: Arguments) -> DataFrame:
             continue
         given = _with_parameters(scope, cursor, arguments)
         try:
-            # Such as for its arguments; what it does to a table has a description of its own.
+            # For example in its arguments; changes of a table are described on their own.
             with describing(cursor.tokens[0].text.upper()):
                 found = command.run(scope, given, Arguments(named=arguments.named))
         finally:
@@ -104,7 +104,7 @@ def _run(scope: NameScope, cursor: Cursor, arguments: Arguments) -> DataFrame:
         break
     cursor.at = 0
     if arguments.parameters is not None:
-        # Tables are read before Spark sees the parameters.
+        # Tables are read before Spark gets the parameters.
         text, others = with_versions(
             cursor.statement,
             cursor.tokens,
@@ -134,7 +134,7 @@ def _has_escapes(scope: NameScope) -> bool:
 
 
 def _read(text: object) -> Cursor | None:
-    """The tokens of a statement, without the semicolon at its end; None if it has none."""
+    """The tokens of a statement, without the final semicolon; None if it has none."""
     tokens = sql_tokens(text) if isinstance(text, str) else None
     if not tokens:
         return None
@@ -145,7 +145,7 @@ def _read(text: object) -> Cursor | None:
     return Cursor(text, tokens, 0, end) if end else None
 
 
-# What a statement of a script follows.
+# Words before a statement of a script.
 _BEFORE = ("BEGIN", "THEN", "ELSE", "DO", "LOOP", "REPEAT")
 
 
@@ -158,9 +158,9 @@ def _is_script(cursor: Cursor) -> bool:
 
 
 def _refuse_commands(scope: NameScope, script: Cursor) -> None:
-    """Raises UnsupportedFeatureError if a statement other than a query may concern our catalogs.
+    """Raises UnsupportedFeatureError if a statement other than a query may use our catalogs.
 
-    Spark runs a script as a whole: its queries can name our tables, other statements would go to
+    Spark runs a script as a whole: queries can name our tables, but other statements would go to
     Spark's own catalog.
     """
     for statement in _statements(script):
@@ -201,10 +201,10 @@ class _Immediate:
 def _read_immediate(scope: NameScope, cursor: Cursor) -> _Immediate | None:
     """Reads `EXECUTE IMMEDIATE text [INTO variable, ...] [USING value [AS name], ...]`.
 
-    None if Spark is to run it: the text cannot be found, or its results are for variables.
+    None if Spark has to run it: the text is not known, or the results go to variables.
 
     Raises:
-        UnsupportedFeatureError: results of a query on tables of ours are for variables.
+        UnsupportedFeatureError: the results of a query on our tables go to variables.
     """
     cursor.expect("EXECUTE", "IMMEDIATE")
     expression = cursor.until("INTO", "USING")
@@ -222,7 +222,7 @@ def _read_immediate(scope: NameScope, cursor: Cursor) -> _Immediate | None:
             return None
         return _Immediate(text, _parameters(scope, cursor, tokens))
     except PySparkException:
-        # Spark says what is wrong.
+        # Spark reports what is wrong.
         return None
 
 

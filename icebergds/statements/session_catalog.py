@@ -1,4 +1,4 @@
-"""Lets a session's own `spark.catalog` know our catalogs (`catalog_of_session`)."""
+"""Extends a session's own `spark.catalog` to our catalogs (`catalog_of_session`)."""
 # ruff: noqa: N803 - names of arguments are those in PySpark
 
 from __future__ import annotations
@@ -57,10 +57,10 @@ from icebergds.statements.text.parameters import literal
 
 
 def catalog_of_session(spark: SparkSession) -> Any:
-    """A `catalog` of Spark's class for a session, whose methods know our catalogs.
+    """A `catalog` of Spark's class for a session, whose methods include our catalogs.
 
-    Names mean what they mean in statements; what is not ours goes to Spark's own methods. Methods
-    that this version of Spark lacks are left out.
+    Names resolve as in statements; what is not ours goes to Spark's own methods. Methods that this
+    version of Spark lacks are left out.
     """
     of_spark = own(spark, "catalog")
     found = type(of_spark)(spark)
@@ -82,7 +82,7 @@ def _acting(spark: SparkSession, method: Callable[..., Any]) -> Callable[..., An
 
 @dataclass(frozen=True, slots=True)
 class _SessionCatalog:
-    """The methods of `pyspark.sql.catalog.Catalog`, by their names and with their arguments."""
+    """The methods of `pyspark.sql.catalog.Catalog`, with the same names and arguments."""
 
     spark: SparkSession
 
@@ -114,7 +114,7 @@ class _SessionCatalog:
         elif dbName:
             self._run("USE NAMESPACE", _parts(dbName))
         else:
-            # What `currentDatabase` returns outside of all namespaces.
+            # `currentDatabase` returns this when no namespace is current.
             set_current_namespace(self.spark, CurrentNamespace(catalog))
 
     def listDatabases(self, pattern: str | None = None) -> list[Database]:
@@ -205,7 +205,7 @@ class _SessionCatalog:
         if name is None:
             return bool(self._own.tableExists(tableName, dbName))
         try:
-            # The branch or snapshot that a name ends with exists, too.
+            # A branch or snapshot at the end of a name must exist, too.
             source_schema(self.spark, table_or_view(scope, name))
         except NotFoundError:
             return False
@@ -398,7 +398,7 @@ class _SessionCatalog:
 
 
 def _parts(name: str) -> tuple[str, ...]:
-    """The parts of a name; none if Spark is to refuse it."""
+    """The parts of a name; empty to let Spark reject it."""
     try:
         return split_name(name)
     except (InvalidFilterError, TypeError):
@@ -411,7 +411,7 @@ def _if_exists(wanted: bool) -> str:
 
 def _database(scope: NameScope, name: CatalogName) -> Database:
     properties = scope.catalog(name.catalog).load_namespace_properties(name.parts)
-    # None if the catalog does not say where its tables are, as in Spark.
+    # As in Spark, None if the catalog does not say where its tables are.
     location = cast(str, properties.get("location"))
     return Database(shown_name(name.parts), name.catalog, properties.get("comment"), location)
 
@@ -420,7 +420,7 @@ def _listed(scope: NameScope, name: CatalogName) -> Table:
     try:
         return _table(name, table_or_view(scope, name))
     except IcebergError:
-        # Dropped meanwhile, or not readable: Spark lists its name too.
+        # Dropped in the meantime, or not readable: Spark lists the name, too.
         return Table(name.parts[-1], name.catalog, list(name.parts[:-1]), None, "", False)
 
 
@@ -441,7 +441,7 @@ def _table(name: CatalogName, source: NamedTable | View) -> Table:
 
 
 def _transforms(source: NamedTable | View) -> dict[str, list[type[Transform]]]:
-    """How columns partition a table, by their names."""
+    """The partition transforms of each column, by the column's name."""
     if isinstance(source, View) or source.has_other_rows:
         return {}
     found: dict[str, list[type[Transform]]] = {}
@@ -453,5 +453,5 @@ def _transforms(source: NamedTable | View) -> dict[str, list[type[Transform]]]:
 
 
 def _function(catalog: str, name: str) -> Function:
-    # Nothing in the JVM has it.
+    # It has no class in the JVM.
     return Function(name, catalog, [SYSTEM], function_usage(name), "", False)

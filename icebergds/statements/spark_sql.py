@@ -1,4 +1,4 @@
-"""Gives Spark a text in which DataFrames stand for tables."""
+"""Runs SQL text in which DataFrames replace tables."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _FRAME = "icebergds_{}"
 
 @dataclass(frozen=True, slots=True)
 class Arguments:
-    """What a user gave beside the text: values of parameters, and what braces stand for."""
+    """What a user passed with the text: values of parameters, and of names in braces."""
 
     parameters: Any = None
     named: Mapping[str, Any] | None = None
@@ -31,7 +31,7 @@ class Arguments:
 
 @dataclass(frozen=True, slots=True)
 class Replacement:
-    """A part of a text, and what takes its place: text, or a DataFrame and text behind it."""
+    """A part of a text, and what replaces it: text, or a DataFrame followed by text."""
 
     span: Span
     text: str = ""
@@ -44,10 +44,10 @@ def written(part: Cursor) -> Piece:
 
 
 def spliced_pieces(part: Cursor, replacements: Sequence[Replacement]) -> list[Piece]:
-    """A part of a statement with other text in some places.
+    """A part of a statement, with replacements.
 
     Args:
-        replacements: in their order; they do not overlap, and are texts.
+        replacements: texts only, in order, without overlaps.
     """
     pieces: list[Piece] = []
     at = part.span.start
@@ -73,10 +73,10 @@ def spliced_sql(
     replacements: Sequence[Replacement],
     arguments: Arguments,
 ) -> DataFrame:
-    """Runs a part of a text in which other text and DataFrames stand in some places.
+    """Runs a part of a text, with text and DataFrames as replacements.
 
     Args:
-        replacements: in their order; they do not overlap.
+        replacements: in order, without overlaps.
     """
     frames: dict[str, Any] = {}
     pieces: list[Piece] = []
@@ -89,7 +89,7 @@ def spliced_sql(
         pieces.append(Piece(each.text, each.span.start, is_users=False))
         at = each.span.end
     pieces.append(Piece(text[at : span.end], at))
-    # Braces have a meaning as soon as anything is given by name, but the user's only if he did.
+    # Braces have a meaning once anything is passed by name, but the user's only if the user did so.
     kept = _with_plain_braces if frames and not arguments.named else str
     names = iter(frames)
     ran = "".join(f"{{{next(names)}}}" if p.text is None else kept(p.text) for p in pieces)
@@ -105,7 +105,7 @@ def spliced_sql(
 
 
 def _remaining(text: str, replacements: Sequence[Replacement], parameters: Any) -> Any:
-    """The values of the parameters `?` that are not in what is replaced."""
+    """The values of the parameters `?` outside of the replaced parts."""
     gone = [each.span for each in replacements if "?" in each.span.of(text)]
     if not gone or not isinstance(parameters, Sequence):
         return parameters

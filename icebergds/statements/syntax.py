@@ -1,4 +1,4 @@
-"""Asks Spark whether a text is a statement."""
+"""Checks with Spark whether a text is a statement."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from icebergds.spark.jvm import Private, with_private
 from icebergds.spark.session import is_connect
 from icebergds.statements.spark_sql import Arguments, spark_sql
 
-# A line of its own, so that the places in all other lines are those of the text.
+# On a line of its own, so that positions in the other lines remain those of the text.
 _EXPLAIN = "EXPLAIN\n"
 _LINE = re.compile(r"(?<=\(line )\d+(?=, pos)")
 
@@ -25,7 +25,7 @@ def syntax_error(spark: SparkSession, text: str) -> ParseException | None:
         return _parse_error(lambda: session.sessionState().sqlParser().parsePlan(text))
 
     def by_explaining() -> ParseException | None:
-        # Explained, and so not run.
+        # EXPLAIN keeps it from running.
         explained = f"{_EXPLAIN}{text}"
         error = _parse_error(lambda: spark_sql(spark, explained, Arguments()).collect())
         message = getattr(error, "_message", None)
@@ -44,12 +44,12 @@ def _parse_error(parse: Callable[[], object]) -> ParseException | None:
     except ParseException as error:
         return error
     except PySparkException:
-        # It is a statement, of what Spark does not find.
+        # It is a statement, but Spark does not find what it names.
         return None
     return None
 
 
 def without_explain(message: str) -> str:
-    """What Spark says of an explained text, as it would say it of the text alone."""
+    """Rewrites Spark's message about an explained text to one about the text alone."""
     placed = _LINE.sub(lambda line: str(int(line[0]) - 1), message)
     return re.sub(rf"(== SQL[^\n]*==\n){_EXPLAIN}", r"\1", placed)

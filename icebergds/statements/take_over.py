@@ -1,4 +1,4 @@
-"""What `spark.sql`, `spark.table` and `spark.catalog` do in sessions registered with `sql=True`."""
+"""Replaces `spark.sql`, `spark.table` and `spark.catalog` in sessions with `sql=True`."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def table(spark: SparkSession, tableName: str) -> DataFrame:  # noqa: N803 - the
     if name is None:
         found: DataFrame = own(spark, "table")(tableName)
         return found
-    # The reader knows neither the branch that the session's queries read nor views.
+    # The reader does not know views, or the branch that the session's queries read.
     if spark.conf.get(AUDITED_BRANCH, None) is None:
         try:
             return spark.read.format("icebergpy").table(str(name))
@@ -41,7 +41,7 @@ def table(spark: SparkSession, tableName: str) -> DataFrame:  # noqa: N803 - the
 
 
 def catalog(spark: SparkSession) -> Any:
-    """The `catalog` of an object of a session, which is made once."""
+    """The `catalog` of a session object, created once."""
     found = spark.__dict__.get(_CATALOG)
     if found is None:
         found = spark.__dict__[_CATALOG] = catalog_of_session(spark)

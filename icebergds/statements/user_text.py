@@ -1,4 +1,4 @@
-"""Turns what Spark says of a text with DataFrames in it into what the user wrote (`Splicing`)."""
+"""Rewrites Spark's messages about a text with DataFrames to the user's text (`Splicing`)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-# As PySpark names the DataFrames in a text.
+# PySpark's names for the DataFrames in a text.
 _GENERATED = re.compile(r"_pyspark_[0-9a-f]{32}(?: AS (?P<alias>`(?:[^`]|``)*`))?")
 _NAME_LENGTH = len("_pyspark_") + 32
 _PLACE = re.compile(r"(?P<before>\bline )(?P<line>\d+)(?P<between>,? pos(?:ition)? )(?P<pos>\d+)")
@@ -17,8 +17,8 @@ class Piece:
     """A part of a text that Spark ran.
 
     Attributes:
-        text: as Spark got it, or None for the name of a DataFrame.
-        start: where the user's text has it, or what it stands for.
+        text: as passed to Spark, or None for the name of a DataFrame.
+        start: its position in the user's text, or that of what it replaces.
         is_users: whether the user wrote it.
     """
 
@@ -39,7 +39,7 @@ class Splicing:
     pieces: tuple[Piece, ...]
 
     def restore(self, error: Any) -> None:
-        """Makes an error of classic Spark speak of the user's text; others stay as they are."""
+        """Rewrites an error of classic Spark for the user's text; leaves other errors unchanged."""
         description = getattr(error, "_desc", None)
         if isinstance(description, str):
             placed = _PLACE.sub(self._placed, description)
@@ -54,7 +54,7 @@ class Splicing:
         return f"{found['before']}{line}{found['between']}{position}"
 
     def _offset(self, line: int, position: int) -> int | None:
-        """Where the user's text has a place of the text that Spark ran."""
+        """The position in the user's text of a position in the text that Spark ran."""
         ran = "".join(
             "x" * piece.length if piece.text is None else piece.text for piece in self.pieces
         )

@@ -1,1 +1,1 @@
-"""Talks to AWS for the catalogs that are services of AWS: Glue, DynamoDB and S3 Tables."""
+"""Calls AWS for the catalogs that are AWS services: Glue, DynamoDB and S3 Tables."""

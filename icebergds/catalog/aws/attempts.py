@@ -1,7 +1,7 @@
-"""Notes, for each attempt of a request, whether it may have been carried out.
+"""Records, for each attempt of a request, whether it may have been carried out.
 
-botocore repeats requests whose answer was lost. An error that comes from the service may then be
-about a second attempt, although the first was carried out.
+botocore retries requests whose answer was lost. The service's error may then be about a second
+attempt, although the first was carried out.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ __all__ = ["is_certain", "note_attempts", "noted_attempts"]
 
 @contextmanager
 def noted_attempts() -> Iterator[list[bool]]:
-    """A list that gets an entry for each attempt in the block: whether it was not `is_certain`."""
+    """A list that gets an entry for each attempt in the block: True if it is not `is_certain`."""
     noted: list[bool] = []
     token = _noted.set(noted)
     try:
@@ -39,7 +39,7 @@ def noted_attempts() -> Iterator[list[bool]]:
 
 
 def note_attempts(client: Any) -> None:
-    """Makes a client of botocore note its attempts."""
+    """Makes a botocore client record its attempts."""
     client.meta.events.register("response-received", _note)
 
 
@@ -64,7 +64,7 @@ _NOT_SENT = (
     ParamValidationError,
     PartialCredentialsError,
 )
-# They come with the status of a client's mistake.
+# They have the status code of a client error.
 _TIMED_OUT = (
     "OperationTimeoutException",
     "RequestTimeout",

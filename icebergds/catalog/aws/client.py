@@ -1,4 +1,4 @@
-"""Sends requests to a service of AWS (`AwsClient`) and tells how they ended (`Reply`)."""
+"""Sends requests to an AWS service (`AwsClient`) and reports their outcomes (`Reply`)."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ __all__ = ["AwsClient", "Reply", "aws_client"]
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """How a request ended.
+    """The outcome of a request.
 
     Attributes:
-        service: whose answer it is, for messages.
+        service: the service's name, for messages.
         body: the answer; empty if the request failed.
         code: the service's name of the error, such as `EntityNotFoundException`; empty if it has
             none.
-        error: why it failed; None if it did not.
+        error: why it failed; None if it succeeded.
         uncertain: whether it failed but may have been carried out, or may still be.
-        cause: the error of botocore, if it may be shown.
+        cause: botocore's error, if it may be shown.
     """
 
     service: str
@@ -50,10 +50,10 @@ class Reply:
             raise self.error from self.cause
 
     def swap(self, error: IcebergError | None = None) -> Swap:
-        """The outcome of a request that was to set a pointer.
+        """The outcome of a request to set a pointer.
 
         Args:
-            error: why it was refused, if it was; by default that of the reply.
+            error: why it was refused, if it was; by default the error of the reply.
         """
         if self.error is None:
             return applied()
@@ -63,14 +63,14 @@ class Reply:
         return refused(error or self.error, self.cause)
 
     def confirmed(self, what: str, is_done: Callable[[], bool]) -> bool:
-        """Whether the request was carried out; if not, its error is certain.
+        """Whether the request was carried out; if not, that is certain.
 
         Args:
-            what: what it was to do, such as `drop table lake.db.t`.
-            is_done: looks for it; asked if the answer was lost.
+            what: what the request does, such as `drop table lake.db.t`.
+            is_done: checks for the effect; called if the answer was lost.
 
         Raises:
-            CommitStateUnknownError: it is not there, but may still be carried out.
+            CommitStateUnknownError: it has no effect yet, but may still be carried out.
         """
         if self.error is None or not self.uncertain:
             return self.error is None
@@ -91,7 +91,7 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class AwsClient:
-    """Sends requests to one service by botocore, which signs and repeats them.
+    """Sends requests to one service with botocore, which signs and retries them.
 
     Attributes:
         common: parameters of every request.
@@ -116,7 +116,7 @@ class AwsClient:
                 return self._failed(operation, error, doubtful)
 
     def pages(self, operation: str, **parameters: Any) -> Iterator[Reply]:
-        """The parts of a long answer; the last may be a reply that failed."""
+        """The pages of a long answer; the last may be a failed reply."""
         try:
             paginator = self._client().get_paginator(operation)
             for page in paginator.paginate(**self._given(parameters)):
@@ -129,7 +129,7 @@ class AwsClient:
 
         Args:
             waiter: the name of botocore's waiter, such as `table_exists`.
-            operation: what it asks with.
+            operation: the operation that it polls.
             seconds: how long to wait.
         """
         try:
@@ -168,7 +168,7 @@ def aws_client(settings: AwsSettings, common: Mapping[str, str]) -> AwsClient:
         common: parameters of every request.
 
     Raises:
-        InvalidOptionError: it cannot be made by these settings: no region, no such profile.
+        InvalidOptionError: the settings do not allow one: no region, no such profile.
     """
     try:
         botocore_client(settings)

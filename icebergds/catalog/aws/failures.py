@@ -1,4 +1,4 @@
-"""Says why a request to a service of AWS failed, and what to do about it."""
+"""Explains why a request to an AWS service failed, and what to do about it."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ __all__ = ["error_code", "failure", "setup_failure", "shown_cause"]
 
 
 def error_code(error: Exception) -> str:
-    """The service's name of an error, such as `EntityNotFoundException`; else empty."""
+    """The service's name of an error, such as `EntityNotFoundException`; empty for other errors."""
     return _answer(error).get("Code", "") if isinstance(error, ClientError) else ""
 
 
 def failure(settings: AwsSettings, action: str, error: Exception) -> StorageError:
-    """The error of a request that failed.
+    """The error for a failed request.
 
     Args:
         action: the operation as the service names it, such as `GetTable`.
     """
     if isinstance(error, ClientError):
-        # Before the request itself, a role may have to be assumed.
+        # The request itself may be preceded by one that assumes a role.
         action = error.operation_name
     where = settings.endpoint or settings.region or ""
     place = f"{settings.service} ({where})" if where else settings.service
@@ -44,7 +44,7 @@ def failure(settings: AwsSettings, action: str, error: Exception) -> StorageErro
 
 
 def setup_failure(settings: AwsSettings, error: Exception) -> InvalidOptionError:
-    """The error of settings that make no client."""
+    """The error for settings that do not allow a client."""
     service = settings.service
     if isinstance(error, NoRegionError):
         hint = f"set {service}.region or client.region, or the variable AWS_DEFAULT_REGION"
@@ -58,7 +58,7 @@ def setup_failure(settings: AwsSettings, error: Exception) -> InvalidOptionError
 
 
 def shown_cause(settings: AwsSettings, error: Exception) -> Exception | None:
-    """The error, if it may be printed with a traceback; None if it may have a secret."""
+    """The error, if it may be printed in a traceback; None if it may contain a secret."""
     text = str(error)
     return error if text == _first_line(text) and text == _masked(settings, text) else None
 
@@ -75,7 +75,7 @@ _UNKNOWN_KEY = (
     "SignatureDoesNotMatch",
     "UnrecognizedClientException",
 )
-# The status, if the answer does not say more.
+# Statuses without a further explanation in the answer.
 _UNEXPLAINED = ("401", "403")
 _BUSY = (
     "LimitExceededException",
@@ -142,7 +142,7 @@ def _text(settings: AwsSettings, error: Exception) -> str:
 
 
 def _first_line(text: str) -> str:
-    # After a wrong signature, the lines below quote the session token.
+    # After a wrong signature, the following lines quote the session token.
     return text.strip().partition("\n")[0].strip()
 
 

@@ -1,4 +1,4 @@
-"""Makes botocore's clients by a catalog's settings."""
+"""Creates botocore clients from a catalog's settings."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ __all__ = ["botocore_client"]
 
 
 def botocore_client(settings: AwsSettings) -> Any:
-    """The client of a service, which threads share. Raises botocore's errors."""
-    # Each process has its own: a forked one must not use the connections of its parent.
+    """The client for a service, shared by threads. Raises botocore's errors."""
+    # One per process: a forked process must not use its parent's connections.
     return _client(os.getpid(), settings)
 
 
-# Those side by side at most; botocore's default is 10.
+# Maximum number of concurrent connections; botocore's default is 10.
 _CONNECTIONS = 32
 
 

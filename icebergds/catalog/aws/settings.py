@@ -1,4 +1,4 @@
-"""Parses the properties of a catalog that is a service of AWS: region, endpoint, keys, role."""
+"""Parses the properties of an AWS catalog: region, endpoint, keys, role."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ class AwsSettings:
     Attributes:
         catalog: the catalog's name, for messages.
         service: botocore's name of the service, which is also the prefix of its properties.
-        endpoint: None for that of AWS in the region.
-        profile: of AWS's configuration files, which may name a role and a region.
-        role: the role to assume; None for the credentials themselves.
+        endpoint: None for AWS's own endpoint in the region.
+        profile: in AWS's configuration files; may set a role and a region.
+        role: the role to assume; None to use the credentials directly.
     """
 
     catalog: str
@@ -35,7 +35,7 @@ class AwsSettings:
     retry_mode: str
 
     def secrets(self) -> Iterator[str]:
-        """What messages must not show."""
+        """Texts that messages must not contain."""
         if self.keys is not None:
             yield self.keys.secret
             if self.keys.token is not None:
@@ -53,7 +53,7 @@ class Keys:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Role:
-    """A role that is assumed with the credentials of the catalog."""
+    """A role to assume with the credentials of the catalog."""
 
     arn: str
     session_name: str | None
@@ -95,14 +95,14 @@ def check_names(
 ) -> None:
     """Checks that the catalog's properties exist.
 
-    Those of the storage are not checked.
+    Properties of the storage are not checked.
 
     Args:
-        own: names besides those of `aws_settings`.
+        own: names in addition to those of `aws_settings`.
 
     Raises:
         InvalidOptionError: one does not exist.
-        UnsupportedFeatureError: it is one of Java Iceberg's that is not supported.
+        UnsupportedFeatureError: it is a property of Java Iceberg that is not supported.
     """
     known = {*own, "type", "warehouse", *_CLIENT, *(f"{service}.{name}" for name in _OF_SERVICE)}
     for name in properties:
@@ -176,7 +176,7 @@ def _endpoint(catalog: str, name: str, given: Mapping[str, str]) -> str | None:
     except ValueError:
         valid = False
     if not valid:
-        # The value is not shown: it may be a key, or have a password.
+        # The value is not shown: it may be a key, or contain a password.
         raise InvalidOptionError(
             f"catalog {catalog}: {name} is not the address of a server: expected "
             "https://host:port, without a user"

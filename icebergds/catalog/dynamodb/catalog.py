@@ -1,4 +1,4 @@
-"""Implements the DynamoDB catalog, with the items of Java Iceberg's and PyIceberg's."""
+"""Implements the DynamoDB catalog, with the same items as Java Iceberg and PyIceberg."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = ["DynamoDbCatalog", "dynamodb_catalog"]
 class DynamoDbCatalog(PointerCatalog):
     """A catalog that stores the current metadata file of each table in an item of DynamoDB.
 
-    Namespaces are items of their own; a namespace also exists if others are below it.
+    Namespaces are items of their own; a namespace also exists if it contains others.
     """
 
     items: Items
@@ -74,7 +74,7 @@ class DynamoDbCatalog(PointerCatalog):
             reply.check()
 
     def namespace_properties(self, namespace: Identifier) -> dict[str, str]:
-        """Those of a namespace, none of one that only has others in it.
+        """The properties of a namespace; empty if it only contains other namespaces.
 
         Raises NoSuchNamespaceError.
         """
@@ -98,7 +98,7 @@ class DynamoDbCatalog(PointerCatalog):
                 raise self._no_namespace(namespace)
             reply.check()
 
-    # What `PointerCatalog` asks.
+    # Implementation of `PointerCatalog`.
 
     def _pointer(self, identifier: Identifier) -> DynamoDbPointer:
         return DynamoDbPointer(self.items, identifier, self._named(identifier))
@@ -112,7 +112,7 @@ class DynamoDbCatalog(PointerCatalog):
 
     def _location_of(self, namespace: Identifier) -> str | None:
         properties = self._require(namespace)
-        # Java Iceberg's name of the property, and PyIceberg's.
+        # The property's name in Java Iceberg, and in PyIceberg.
         return properties.get("default_location") or properties.get("location")
 
     def _some_tables(self, namespace: Identifier) -> list[str] | None:
@@ -147,11 +147,11 @@ class DynamoDbCatalog(PointerCatalog):
 
 
 def dynamodb_catalog(name: str, properties: Mapping[str, str], io: FileIO) -> DynamoDbCatalog:
-    """The catalog in a table of DynamoDB, which is created at its first use if it does not exist.
+    """The catalog in a DynamoDB table, which is created at first use if it does not exist.
 
     Args:
-        properties: `dynamodb.table-name` (iceberg), also as `table-name`; `warehouse`, for tables
-            of namespaces without a location; and those of `aws_settings`.
+        properties: `dynamodb.table-name` (iceberg), or `table-name`; `warehouse`, for tables in
+            namespaces without a location; and those of `aws_settings`.
 
     Raises:
         InvalidOptionError: a property is unknown or malformed.
@@ -162,5 +162,5 @@ def dynamodb_catalog(name: str, properties: Mapping[str, str], io: FileIO) -> Dy
     return DynamoDbCatalog(name, properties.get("warehouse"), io, Items(client, table))
 
 
-# Java Iceberg's name of the property, and PyIceberg's.
+# The property's name in Java Iceberg, and in PyIceberg.
 _TABLE_NAME = ("dynamodb.table-name", "table-name")

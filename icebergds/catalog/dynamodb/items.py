@@ -1,9 +1,9 @@
-"""Reads and writes the items of a catalog's table in DynamoDB.
+"""Reads and writes the items of a catalog's DynamoDB table.
 
-The item of a table of the catalog has the key (`db.t`, `db`), that of a namespace (`NAMESPACE`,
-`db`); the parts of a namespace are joined by dots. Properties are attributes with the prefix `p.`.
-Each change gives an item a new version `v`. DynamoDB refuses a commit if the item has a newer
-version than that it is based on.
+A table's item has the key (`db.t`, `db`), a namespace's item (`NAMESPACE`, `db`); the parts of a
+namespace are joined by dots. Properties are attributes with the prefix `p.`. Each change sets a new
+version `v` of the item. DynamoDB refuses a commit if the item no longer has the version that the
+commit is based on.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Item: TypeAlias = Mapping[str, Mapping[str, Any]]
 
 @dataclass(frozen=True, slots=True)
 class Items:
-    """The items of a catalog's table, which is created when it is found to be missing.
+    """The items in a catalog's DynamoDB table, which is created if it turns out to be missing.
 
     Attributes:
         table: the name of the table in DynamoDB.
@@ -46,7 +46,7 @@ class Items:
         return found
 
     def insert(self, key: Item, properties: Mapping[str, str]) -> Reply:
-        """Adds an item if there is none with its key."""
+        """Adds an item if its key does not exist."""
         item = _new_item(key, properties)
         return self._send("put_item", Item=item, ConditionExpression="attribute_not_exists(v)")
 
@@ -57,7 +57,7 @@ class Items:
         updates: Mapping[str, str],
         removals: Iterable[str] = (),
     ) -> Reply:
-        """Changes the properties of an item that exists, and has the version if one is given."""
+        """Changes the properties of an existing item, if it has the version (or any, if None)."""
         names, values = {}, {":time": _number(now_ms()), ":new": _text(str(uuid.uuid4()))}
         sets, removes = ["updated_at = :time", "v = :new"], []
         for place, (name, value) in enumerate(updates.items()):
@@ -80,7 +80,7 @@ class Items:
         )
 
     def delete(self, key: Item, version: str | None) -> Reply:
-        """Deletes an item that exists, and has the version if one is given."""
+        """Deletes an existing item, if it has the version (or any, if None)."""
         values = None if version is None else {":old": _text(version)}
         return self._send(
             "delete_item",
@@ -90,7 +90,7 @@ class Items:
         )
 
     def move(self, item: Item, key: Item) -> Reply:
-        """Gives an item another key, in one transaction, if its version is still the same."""
+        """Changes the key of an item in one transaction, if its version is unchanged."""
         delete = {
             "TableName": self.table,
             "Key": {name: item[name] for name in key},
@@ -111,17 +111,17 @@ class Items:
         return [_namespace(item) for page in self._pages(_NAMESPACES) for item in page]
 
     def some_namespaces(self) -> list[Identifier]:
-        """Namespaces, for hints: not all of many, none if they may not be listed."""
+        """Namespaces for hints: some of many, none if listing is not allowed."""
         reply = self._send("query", **_NAMESPACES)
         return [_namespace(item) for item in reply.body.get("Items", ())]
 
     def tables(self, namespace: Identifier) -> list[str]:
-        """The names of a namespace's tables, by an index that lags behind a little."""
+        """The names of a namespace's tables, from an index that is eventually consistent."""
         pages = self._pages(_tables_in(namespace))
         return [name for page in pages for name in _table_names(page, namespace)]
 
     def some_tables(self, namespace: Identifier) -> list[str]:
-        """Tables of a namespace, for hints: not all of many, none if they may not be listed."""
+        """Tables of a namespace for hints: some of many, none if listing is not allowed."""
         reply = self._send("query", **_tables_in(namespace))
         return _table_names(reply.body.get("Items", ()), namespace)
 
@@ -162,12 +162,12 @@ def properties_of(item: Item) -> dict[str, str]:
 
 
 def _joined(namespace: Sequence[str]) -> str:
-    """A namespace as it is stored."""
+    """A namespace as stored."""
     return ".".join(namespace)
 
 
 _NAMESPACE = "NAMESPACE"
-# By namespace; it is read without consistency.
+# The index by namespace, read with eventual consistency.
 _INDEX = "namespace-identifier"
 _PREFIX = "p."
 _NAMESPACES: Mapping[str, Any] = {
@@ -178,7 +178,7 @@ _NAMESPACES: Mapping[str, Any] = {
 
 
 def _tables_in(namespace: Identifier) -> dict[str, Any]:
-    """The query of a namespace's items."""
+    """The query for a namespace's items."""
     return {
         "IndexName": _INDEX,
         "KeyConditionExpression": "#n = :namespace",
@@ -266,7 +266,7 @@ class DynamoDbPointer:
         if item is None:
             return None
         properties = properties_of(item)
-        # PyIceberg writes an empty text if there is no earlier file.
+        # PyIceberg writes an empty string if there is no earlier file.
         return Pointer(properties.get(_LOCATION) or None, properties.get(_PREVIOUS) or None, item)
 
     def insert(self, location: str, metadata: object) -> Swap:

@@ -1,1 +1,1 @@
-"""Implements the file system catalog and commits to tables by their location."""
+"""Implements the file system catalog, and commits to tables by location."""

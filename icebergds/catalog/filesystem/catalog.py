@@ -50,8 +50,7 @@ _LOG = logging.getLogger(__name__)
 class FileSystemCatalog:
     """Tables as directories under a warehouse, in the layout of Java's Hadoop catalog.
 
-    Namespaces are directories without properties. They are created with their first table at
-    the latest.
+    Namespaces are directories without properties, created with their first table at the latest.
     """
 
     name: str
@@ -80,15 +79,15 @@ class FileSystemCatalog:
             raise NoSuchTableError(f"{error}{near}") from None
 
     def new_table_location(self, identifier: Identifier) -> str:
-        """The only place that a table can have."""
+        """The only location that the table can have."""
         return self._directory(identifier)
 
     def check_creation(self, identifier: Identifier, location: str) -> None:
         """Checks that the location is the only possible one; namespaces need not exist.
 
         Raises:
-            InvalidOptionError: the location is not `new_table_location`, or that of another table
-                is around it.
+            InvalidOptionError: the location is not `new_table_location`, or is within another
+                table's location.
             UnsupportedFeatureError: the storage cannot create files exclusively.
         """
         self._refuse_within_table(identifier)
@@ -99,8 +98,8 @@ class FileSystemCatalog:
 
         Raises:
             AlreadyExistsError: the table exists.
-            InvalidOptionError: the updates set another location than `new_table_location`, or that
-                of another table is around it.
+            InvalidOptionError: the updates set another location than `new_table_location`, or it is
+                within another table's location.
             UnsupportedFeatureError: the storage cannot create files exclusively.
             CommitStateUnknownError: it is unknown whether the table was created.
         """
@@ -148,7 +147,7 @@ class FileSystemCatalog:
             state = self.load(identifier)
         except FormatError:
             state = None
-        # Repeated if there are new commits meanwhile.
+        # Repeated if there are concurrent commits.
         while versions := list_versions(self.io, location):
             files = [file for version in sorted(versions) for file in versions[version]]
             if foreign := [file for file in files if own_version(file) is None]:
@@ -171,8 +170,8 @@ class FileSystemCatalog:
             Whether the table is certainly gone; otherwise there may be new commits.
 
         Raises:
-            StorageError: the newest metadata file is still there, so the table is.
-            CommitStateUnknownError: it is not known whether it is.
+            StorageError: the newest metadata file, and so the table, still exists.
+            CommitStateUnknownError: it is unknown whether it exists.
         """
         directory = metadata_directory(location)
         *older, newest = files
@@ -187,7 +186,7 @@ class FileSystemCatalog:
             left = list_versions(self.io, location)
         except StorageError as error:
             if failure is None:
-                # The table is dropped, and a commit meanwhile would have failed without its base.
+                # The table is dropped; a concurrent commit would have failed without its base.
                 _LOG.warning("table %s was dropped, but its directory was left: %s", name, error)
                 return True
             raise CommitStateUnknownError(
@@ -259,12 +258,12 @@ class FileSystemCatalog:
     def update_namespace_properties(
         self, namespace: Identifier, removals: Sequence[str], updates: Mapping[str, str]
     ) -> None:
-        """Raises NoSuchNamespaceError; otherwise UnsupportedFeatureError, always."""
+        """Raises NoSuchNamespaceError, or else UnsupportedFeatureError."""
         self._existing(namespace)
         raise self._without_properties(namespace)
 
     def _refuse_within_table(self, identifier: Identifier) -> None:
-        """Refuses tables such as `db.events.branch_b`, in the directory of `db.events`."""
+        """Rejects tables such as `db.events.branch_b`, within the directory of `db.events`."""
         namespace = identifier[:-1]
         if len(namespace) > 1 and list_versions(self.io, self._namespace_directory(namespace)):
             raise InvalidOptionError(
@@ -304,7 +303,7 @@ class FileSystemCatalog:
         return directory
 
     def _near(self, namespace: Identifier) -> str:
-        """A hint: a similar namespace below the same one."""
+        """A hint with a similar namespace in the same parent."""
         parent = namespace[:-1]
         directory = self._namespace_directory(parent)
         beside = [

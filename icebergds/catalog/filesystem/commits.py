@@ -1,9 +1,9 @@
-"""Commits to tables by their location, by exclusive creation of the next metadata file.
+"""Commits to tables by location, with exclusive creation of the next metadata file.
 
 The writer that creates `v<N+1>.metadata.json` has committed on top of version N; all others have
 lost. That alone does not prove that N was still the newest version, because old metadata files may
-be deleted (`write.metadata.delete-after-commit.enabled`). So the directory is listed before the
-commit and again after it, and a file that does not follow the newest version is deleted again.
+be deleted (`write.metadata.delete-after-commit.enabled`). So the directory is listed before and
+after the commit, and a file that does not follow the newest version is deleted again.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _LOG = logging.getLogger(__name__)
 
 
 def location_operations(io: FileIO, location: str, name: str) -> TableOperations:
-    """Loads and commits the table at a location.
+    """The operations that load and commit the table at a location.
 
     Args:
         location: the table's root directory.
@@ -67,22 +67,22 @@ def location_operations(io: FileIO, location: str, name: str) -> TableOperations
 
 
 def is_by_location(operations: TableOperations) -> bool:
-    """Whether operations find the table's newest metadata file by listing a directory."""
+    """Whether operations find the newest metadata file by listing a directory."""
     return isinstance(operations, _LocationOperations)
 
 
 def check_changeable(operations: TableOperations, state: TableState) -> None:
-    """Refuses to change a table that was copied or moved and is addressed by its new location.
+    """Rejects changes to a table that was copied or moved and is addressed by its new location.
 
-    The files that its metadata names may be those of the table that it was copied from, and new
-    files would be written there. Tables of catalogs that know where they are always pass.
+    The files named in its metadata may be those of the original table, and new files would be
+    written there. Tables of catalogs that store their location always pass.
 
     Args:
         operations: of the table.
         state: the table as they loaded it.
 
     Raises:
-        InvalidOptionError: the metadata has another location, also after mapping.
+        InvalidOptionError: the metadata has another location, even after mapping.
     """
     if isinstance(operations, _LocationOperations):
         _check_own_location(operations, state.metadata)
@@ -163,7 +163,7 @@ def table_root(io: FileIO, location: str, name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _LocationOperations:
-    """`TableOperations` of the table at a location."""
+    """Implements `TableOperations` for the table at a location."""
 
     io: FileIO
     location: str
@@ -193,8 +193,7 @@ class _LocationOperations:
         if metadata is base.metadata:
             return base
         _check_supported(base.metadata, metadata, self.name)
-        # Decided by the properties of the base, so that concurrent commits on it race for the same
-        # file name.
+        # Decided by the base's properties, so that concurrent commits race for the same file name.
         suffix = ".gz.metadata.json" if is_compressed(base.metadata) else ".metadata.json"
         new = NewVersion(
             self.location, version + 1, f"v{version + 1}{suffix}", file, base.metadata, metadata
@@ -208,7 +207,7 @@ class _LocationOperations:
         """Checks that `base` is the newest version; returns its number and file name.
 
         Raises:
-            CommitConflictError: it is not, or the table was dropped meanwhile.
+            CommitConflictError: it is not, or the table was dropped in the meantime.
             UnsupportedFeatureError: the table belongs to another catalog.
         """
         read_base = start_reading(self.io, base.metadata_location)
@@ -229,7 +228,7 @@ class _LocationOperations:
 
 
 def _check_own_location(table: _LocationOperations, metadata: TableMetadata) -> None:
-    """Raises InvalidOptionError if the metadata does not have the location where it was found."""
+    """Raises InvalidOptionError if the location in the metadata is not where it was found."""
     if not is_same_directory(metadata.location, table.location, table.io):
         mapping = {metadata.location: table.location}
         raise InvalidOptionError(
@@ -271,7 +270,7 @@ def _commit_version(io: FileIO, new: NewVersion, name: str) -> TableState:
 
 
 def _create(io: FileIO, path: str, data: bytes, name: str) -> None:
-    """Creates a file; if that fails, finds out whether it was created nevertheless."""
+    """Creates a file; after a failure, finds out whether it was created anyway."""
     try:
         with storage_failures("committing the metadata file", path, Exception):
             io.create(path, data)
@@ -361,7 +360,7 @@ def _is_newest(io: FileIO, base: TableState, newest: str, read_base: Callable[[]
 
 
 def _check_supported(base: TableMetadata | None, metadata: TableMetadata, name: str) -> None:
-    """Refuses metadata that a table addressed by its location cannot have."""
+    """Rejects metadata that a table addressed by location cannot have."""
     if base is not None and metadata.location != base.location:
         raise UnsupportedFeatureError(
             f"table {name} is addressed by its location {base.location}, so its location cannot be "

@@ -1,7 +1,7 @@
 """Verifies that a newly created metadata file continues the table's history.
 
-Creating `v<N+1>` proves only that the file did not exist at that moment. The table may have been
-many versions further already, with its own version N+1 deleted, or it may have been dropped.
+Creating `v<N+1>` only proves that the file did not exist at that moment. The table may already have
+been many versions ahead, with its own version N+1 deleted, or it may have been dropped.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class CommitCheck:
 
 
 def verify_commit(io: FileIO, new: NewVersion) -> CommitCheck:
-    """Verifies a version after its file was created; raises what the storage raises."""
+    """Verifies a version after its file was created; raises the storage's errors."""
     for wait in _WAITS_S:
         time.sleep(wait)
         check = _verify(io, new, list_versions(io, new.location))
@@ -56,7 +56,7 @@ def verify_commit(io: FileIO, new: NewVersion) -> CommitCheck:
     return CommitCheck(None, "newer versions do not show which version they are based on")
 
 
-# Old files, even this one, may be deleted right after newer versions are created.
+# Old files, including this one, may be deleted right after newer versions are created.
 _WAITS_S = (0.0, 0.05, 0.2, 1.0)
 _CHANGED = (
     "snapshots",
@@ -72,8 +72,8 @@ _CHANGED = (
 def _verify(io: FileIO, new: NewVersion, versions: dict[int, list[str]]) -> CommitCheck:
     same = versions.get(new.version, ())
     if new.file not in same:
-        # Only versions of a table are deleted: it was one, and was deleted by newer commits or with
-        # the table.
+        # Only versions of a table are deleted: this was one, and was deleted by newer commits or
+        # with the table.
         return CommitCheck(True)
     if len(same) > 1:
         return CommitCheck(False, f"it has other files of version {new.version}")
@@ -81,11 +81,11 @@ def _verify(io: FileIO, new: NewVersion, versions: dict[int, list[str]]) -> Comm
     if newest == new.version:
         dropped = new.previous and new.previous not in versions.get(new.version - 1, ())
         return CommitCheck(not dropped, "it was dropped" if dropped else "")
-    # A log holds only file names. But a file in the log of the newest version is not deleted before
-    # a newer version exists, so no other file has had this name.
+    # A log contains only file names. But a file in the newest version's log is not deleted before a
+    # newer version exists, so no other file has had this name.
     if _logged_ms(_read(io, new, versions[newest][0]), new) is not None:
         return CommitCheck(True)
-    # The newest version's log does not reach back so far; that of the next version does.
+    # The newest version's log does not go back far enough; the next version's log does.
     successor = _read(io, new, next(iter(versions.get(new.version + 1, ())), None))
     logged_ms = _logged_ms(successor, new)
     if successor is None or logged_ms is None:

@@ -1,4 +1,4 @@
-"""Implements the Glue catalog, with the tables and databases of Java Iceberg's and PyIceberg's."""
+"""Implements the Glue catalog, with the same tables and databases as Java Iceberg and PyIceberg."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ __all__ = ["GlueCatalog", "glue_catalog"]
 
 @dataclass(frozen=True, slots=True)
 class GlueCatalog(PointerCatalog):
-    """A catalog of the tables in Glue's databases that are Iceberg tables.
+    """A catalog of the Iceberg tables in Glue's databases.
 
     Attributes:
-        skip_archive: whether Glue does not keep the versions that commits replace.
-        skip_name_validation: whether names may have other characters than a-z, 0-9 and _.
+        skip_archive: whether Glue discards the versions that commits replace.
+        skip_name_validation: whether to allow characters other than a-z, 0-9 and _ in names.
     """
 
     client: AwsClient
@@ -45,10 +45,10 @@ class GlueCatalog(PointerCatalog):
         tables = self._tables(namespace)
         return sorted((*namespace, table["Name"]) for table in tables if is_iceberg(table))
 
-    # Namespaces, which are Glue's databases.
+    # Namespaces are Glue's databases.
 
     def list_namespaces(self, parent: Identifier = ()) -> list[Identifier]:
-        """Namespaces, sorted; none are below another. Raises NoSuchNamespaceError."""
+        """Namespaces, sorted; they are not nested. Raises NoSuchNamespaceError."""
         if parent:
             self._database(parent)
             return []
@@ -76,7 +76,7 @@ class GlueCatalog(PointerCatalog):
             reply.check()
 
     def drop_namespace(self, namespace: Identifier) -> None:
-        """Drops a namespace without tables of any kind.
+        """Drops a namespace that contains no tables of any kind.
 
         Raises NoSuchNamespaceError, NamespaceNotEmptyError.
         """
@@ -99,7 +99,7 @@ class GlueCatalog(PointerCatalog):
     def _update_namespace(
         self, namespace: Identifier, removals: Sequence[str], updates: Mapping[str, str]
     ) -> None:
-        """Replaces the properties, as they are read before: of two changes, the last one counts."""
+        """Replaces the properties by changed ones; the last of two concurrent changes wins."""
         database = self._database(namespace)
         kept = {k: v for k, v in _database_properties(database).items() if k not in removals}
         properties, name = {**kept, **updates}, self._level(namespace)
@@ -115,7 +115,7 @@ class GlueCatalog(PointerCatalog):
                 raise self._no_namespace(namespace)
             reply.check()
 
-    # What `PointerCatalog` asks.
+    # Implementation of `PointerCatalog`.
 
     def _pointer(self, identifier: Identifier) -> GluePointer:
         database, table = identifier
@@ -133,7 +133,7 @@ class GlueCatalog(PointerCatalog):
         return self.namespace_properties(namespace).get("location")
 
     def _some_tables(self, namespace: Identifier) -> Iterable[str] | None:
-        # Hints do not need all of many, and must not fail.
+        # Hints do not need all names if there are many, and must not fail.
         reply = self.client.send("get_tables", DatabaseName=self._level(namespace))
         if reply.code == "EntityNotFoundException":
             return None
@@ -181,7 +181,7 @@ class GlueCatalog(PointerCatalog):
         return found
 
     def _properties(self, namespace: Identifier) -> dict[str, str] | None:
-        """The properties of a namespace; None if there is none."""
+        """The properties of a namespace; None if it does not exist."""
         try:
             return self.namespace_properties(namespace)
         except NoSuchNamespaceError:
@@ -235,7 +235,7 @@ def _database_properties(database: Mapping[str, Any]) -> dict[str, str]:
 
 _LOCATION = "location"
 _COMMENT = "comment"
-# What else a change of a database must keep.
+# Other parts that a change of a database must keep.
 _NOT_PROPERTIES = ("CreateTableDefaultPermissions", "TargetDatabase", "FederatedDatabase")
 
 

@@ -1,6 +1,6 @@
-"""Points to the metadata file of a table by its entry in Glue (`GluePointer`).
+"""Stores a table's metadata file in its entry in Glue (`GluePointer`).
 
-Glue refuses a commit if the entry has a newer version than that it is based on (`VersionId`).
+Glue refuses a commit if the entry no longer has the version that it is based on (`VersionId`).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class GluePointer:
 
     Attributes:
         name: the table's name in messages.
-        skip_archive: whether Glue does not keep the versions that commits replace.
+        skip_archive: whether Glue discards the versions that commits replace.
     """
 
     client: AwsClient
@@ -46,7 +46,7 @@ class GluePointer:
     skip_archive: bool
 
     def entry(self) -> Mapping[str, Any] | None:
-        """The table as Glue has it, of any kind; None if there is none."""
+        """The table of any kind, as Glue stores it; None if there is none."""
         reply = self.client.send("get_table", DatabaseName=self.database, Name=self.table)
         if reply.code == "EntityNotFoundException":
             return None
@@ -111,7 +111,7 @@ class GluePointer:
         return reply.swap()
 
     def delete(self, found: Pointer) -> bool:
-        """Deletes the entry, whatever it is: Glue has no condition for it."""
+        """Deletes the entry unconditionally, because Glue has no condition for it."""
         reply = self.client.send("delete_table", DatabaseName=self.database, Name=self.table)
         if reply.confirmed(f"drop table {self.name}", lambda: self.entry() is None):
             return True
@@ -121,17 +121,17 @@ class GluePointer:
         return False
 
     def move(self, target: GluePointer, found: Pointer) -> bool:
-        """Creates the new entry and deletes the old one: Glue cannot do both at once.
+        """Creates the new entry and deletes the old one, because Glue cannot do both atomically.
 
-        Nobody should commit to the table meanwhile. If the old entry is not deleted for certain,
-        the new one is deleted again.
+        Nobody should commit to the table in the meantime. If the old entry is certainly not
+        deleted, the new one is deleted again.
 
         Raises:
-            NoSuchTableError: the table was dropped or renamed meanwhile.
+            NoSuchTableError: the table was dropped or renamed in the meantime.
             NoSuchNamespaceError: the namespace of the target does not exist.
             AlreadyExistsError: the target exists.
-            CommitConflictError: the table was changed meanwhile.
-            CommitStateUnknownError: there may be both entries.
+            CommitConflictError: the table was changed in the meantime.
+            CommitStateUnknownError: both entries may exist.
         """
         entry = found.token
         assert isinstance(entry, Mapping), "the pointer is one that was found"
@@ -142,7 +142,7 @@ class GluePointer:
             _undo(self, target)
             raise
         reply = self.client.send("delete_table", DatabaseName=self.database, Name=self.table)
-        # If it is there, but may still be deleted, the new one must stay.
+        # If the old entry exists but may still be deleted, the new one must stay.
         if reply.confirmed(_what(self, target), lambda: self.entry() is None):
             return True
         _undo(self, target)
@@ -152,7 +152,7 @@ class GluePointer:
         return False
 
 
-# Parts of a table in Glue that a new entry takes over.
+# Parts of a Glue table that a new entry keeps.
 _KEPT = ("Description", "Owner", "TableType", "Parameters", "StorageDescriptor")
 
 

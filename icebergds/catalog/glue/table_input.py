@@ -1,6 +1,6 @@
 """Describes an Iceberg table to Glue, as Java Iceberg does.
 
-Glue shows columns and their types to people and to other tools; only the metadata file counts.
+Glue shows columns and their types to people and other tools; only the metadata file is binding.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ PREVIOUS_METADATA_LOCATION = "previous_metadata_location"
 
 
 def is_iceberg(table: Mapping[str, Any]) -> bool:
-    """Whether a table of Glue is an Iceberg table."""
+    """Whether a Glue table is an Iceberg table."""
     return str(table.get("Parameters", {}).get(_TABLE_TYPE, "")).lower() == "iceberg"
 
 
@@ -38,7 +38,7 @@ def table_input(
 
     Args:
         location: the metadata file.
-        replaced: the table as Glue has it, whose other parameters and comments are kept.
+        replaced: the table as Glue stores it; its other parameters and its comments are kept.
     """
     old: Mapping[str, Any] = replaced or {}
     parameters = {**old.get("Parameters", {}), _TABLE_TYPE: "ICEBERG", METADATA_LOCATION: location}
@@ -66,7 +66,7 @@ _TABLE_TYPE = "table_type"
 # Glue refuses longer texts.
 _MAX_DESCRIPTION = 2048
 _MAX_COMMENT = 255
-# Types that are not called by their own name.
+# Types with other names in Glue.
 _TYPES = {
     TypeId.LONG: "bigint",
     TypeId.TIME: "string",
@@ -79,7 +79,7 @@ _TYPES = {
 
 
 def _comments(table: Mapping[str, Any]) -> dict[str, str]:
-    """The comments of columns in Glue; of several columns of a name, the first one's."""
+    """The comments of columns in Glue; for columns of the same name, the first one's."""
     columns = table.get("StorageDescriptor", {}).get("Columns", [])
     return {c["Name"]: c["Comment"] for c in reversed(columns) if c.get("Comment") is not None}
 
@@ -105,7 +105,7 @@ def _columns(metadata: TableMetadata, comments: Mapping[str, str]) -> list[dict[
 
 
 def _fields(metadata: TableMetadata) -> Iterator[tuple[NestedField, bool]]:
-    """The columns of the current schema, then those of the others."""
+    """The columns of the current schema, then those of the other schemas."""
     for field in metadata.schema().fields:
         yield field, True
     for schema in metadata.schemas:

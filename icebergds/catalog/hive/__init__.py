@@ -1,1 +1,1 @@
-"""Implements the catalog of a Hive Metastore, compatible with Java Iceberg's and PyIceberg's."""
+"""Implements the Hive Metastore catalog, compatible with Java Iceberg's and PyIceberg's."""

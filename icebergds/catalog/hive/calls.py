@@ -1,7 +1,7 @@
 """Defines the calls of the Hive Metastore's Thrift service that are used here.
 
-Of the calls that do the same, those are chosen that Hive 2.3, 3 and 4 have: `get_table_req` and
-not `get_table`, for instance.
+Among equivalent calls, it uses those that Hive 2.3, 3 and 4 have: for instance `get_table_req`
+instead of `get_table`.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class InvalidObject(RemoteError):  # noqa: N818
 
 
 class InvalidOperation(RemoteError):  # noqa: N818
-    """InvalidOperationException: a database that is not empty, a change that is not allowed."""
+    """InvalidOperationException: the database is not empty, or the change is not allowed."""
 
 
 class UnknownDatabase(RemoteError):  # noqa: N818
@@ -86,8 +86,8 @@ class Call(Generic[_R_co]):
 
     Attributes:
         name: as in the service's definition.
-        arguments: their types; they are numbered from 1.
-        returns: the type of the result; None without one.
+        arguments: their types, in order; they are numbered from 1.
+        returns: the type of the result; None if there is none.
         raises: the errors that it declares, numbered from 1.
     """
 
@@ -146,7 +146,7 @@ SET_UGI: Call[Sequence[str]] = Call("set_ugi", (str, Sequence[str]), Sequence[st
 
 
 def send(protocol: TProtocolBase, call: Call[Any], *arguments: Any) -> None:
-    """Encodes a call, which is sent when its answer is received."""
+    """Encodes a call; it is sent when its answer is received."""
     numbers = range(1, len(call.arguments) + 1)
     names = [f"argument{number}" for number in numbers]
     spec = spec_of(dict(zip(numbers, zip(names, call.arguments, strict=True), strict=True)))
@@ -160,7 +160,7 @@ def receive(protocol: TProtocolBase, call: Call[_R_co]) -> _R_co:
 
     Raises:
         RemoteError: the metastore answered with an error.
-        Exception: of Thrift's library or the network; the call may have been carried out.
+        Exception: from the Thrift library or the network; the call may have been carried out.
     """
     protocol.trans.flush()
     _, kind, _ = protocol.readMessageBegin()
@@ -187,7 +187,7 @@ _RESULT = "result"
 @struct
 @dataclass(frozen=True, slots=True)
 class _Message(Struct):
-    """What all declared errors consist of."""
+    """The content of all declared errors."""
 
     message: str | None = numbered(1)
 

@@ -1,4 +1,4 @@
-"""Implements the catalog of a Hive Metastore (`HiveCatalog`)."""
+"""Implements the Hive Metastore catalog (`HiveCatalog`)."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ __all__ = ["HiveCatalog", "hive_catalog"]
 class HiveCatalog(PointerCatalog):
     """A catalog whose namespaces are the databases of a Hive Metastore.
 
-    Names of tables and namespaces are in lower case in the metastore, which finds them in any.
+    The metastore stores names of tables and namespaces in lower case, and ignores case in look-ups.
     """
 
     options: HiveOptions
     flat: ClassVar[str] = "a Hive Metastore"
 
     def list_tables(self, namespace: Identifier) -> list[Identifier]:
-        """Identifiers of a database's Iceberg tables, sorted; of all tables by `list-all-tables`.
+        """Identifiers of a database's Iceberg tables (`list-all-tables`: all tables), sorted.
 
         Raises NoSuchNamespaceError.
         """
@@ -58,7 +58,7 @@ class HiveCatalog(PointerCatalog):
             return sorted((*namespace, name) for name in self._names(connection, namespace[0]))
 
     def list_namespaces(self, parent: Identifier = ()) -> list[Identifier]:
-        """All databases, sorted; none below another namespace. Raises NoSuchNamespaceError."""
+        """All databases, sorted; other namespaces contain none. Raises NoSuchNamespaceError."""
         with self.options.metastore.connect() as connection:
             if parent:
                 self._database(connection, parent)
@@ -109,12 +109,12 @@ class HiveCatalog(PointerCatalog):
                 ) from error
 
     def drop_namespace(self, namespace: Identifier) -> None:
-        """Drops an empty database; its directory stays.
+        """Drops an empty database; its directory is kept.
 
         Raises:
             NoSuchNamespaceError: it does not exist.
-            NamespaceNotEmptyError: it has tables, of whatever format.
-            InvalidOptionError: it is `default`, which the metastore keeps.
+            NamespaceNotEmptyError: it has tables, of any format.
+            InvalidOptionError: it is `default`, which the metastore cannot drop.
             CommitStateUnknownError: it is unknown whether it was dropped.
         """
         with self.options.metastore.connect() as connection:
@@ -149,7 +149,7 @@ class HiveCatalog(PointerCatalog):
     def _update_namespace(
         self, namespace: Identifier, removals: Sequence[str], updates: Mapping[str, str]
     ) -> None:
-        """Replaces the properties; of two such changes at once, one may undo the other."""
+        """Replaces the properties; one of two concurrent changes may undo the other."""
         with self.options.metastore.connect() as connection:
             database = self._database(connection, namespace)
             kept = {k: v for k, v in properties_of(database).items() if k not in removals}
@@ -172,13 +172,13 @@ class HiveCatalog(PointerCatalog):
             except NoSuchObject:
                 raise self._no_namespace(namespace) from None
 
-    # What `PointerCatalog` asks.
+    # Implementation of `PointerCatalog`.
 
     def _pointer(self, identifier: Identifier) -> HivePointer:
         return HivePointer(
             metastore=self.options.metastore,
             io=self.io,
-            # As the metastore has them; its locks are by these names.
+            # As stored in the metastore; its locks use these names.
             database=identifier[0].lower(),
             table=identifier[1].lower(),
             what=f"table {self._named(identifier)}",
@@ -209,7 +209,7 @@ class HiveCatalog(PointerCatalog):
     def _names(self, connection: Connection, database: str) -> Sequence[str]:
         if self.options.list_all_tables:
             return connection.ask(GET_ALL_TABLES, database)
-        # Not `=`, which some of the metastore's databases do not have for values of parameters.
+        # Not `=`, which some metastore databases do not support for values of parameters.
         iceberg = 'hive_filter_field_params__table_type like "ICEBERG"'
         return connection.ask(GET_TABLE_NAMES, database, iceberg, -1)
 
@@ -243,7 +243,7 @@ class HiveCatalog(PointerCatalog):
 
 
 def hive_catalog(name: str, properties: Mapping[str, str], io: FileIO) -> HiveCatalog:
-    """The catalog of the Hive Metastore at a `uri`; it is not contacted yet.
+    """The catalog of the Hive Metastore at `uri`; does not connect to it yet.
 
     Args:
         name: the catalog's name in messages.
@@ -259,8 +259,8 @@ def hive_catalog(name: str, properties: Mapping[str, str], io: FileIO) -> HiveCa
             `iceberg.hive.table-property-max-size`.
 
     Raises:
-        InvalidOptionError: a property is missing, unknown or malformed, or a package is missing
-            that it needs.
+        InvalidOptionError: a property is missing, unknown or malformed, or needs a package that is
+            missing.
     """
     return HiveCatalog(
         name, properties.get("warehouse") or None, io, hive_options(name, properties)
@@ -277,7 +277,7 @@ def database_of(name: str, properties: Mapping[str, str], base: Database | None 
     """The database with the properties of a namespace.
 
     Args:
-        base: the database as it is now, of which other fields are kept.
+        base: the current database, whose other fields are kept.
 
     Raises:
         InvalidOptionError: the type of the owner is unknown, or given without an owner.
@@ -299,7 +299,7 @@ def database_of(name: str, properties: Mapping[str, str], base: Database | None 
 
 
 def properties_of(database: Database) -> dict[str, str]:
-    """The properties of the namespace that a database is."""
+    """The properties of the namespace of a database."""
     found = dict(database.parameters or {})
     if database.location is not None:
         found[LOCATION] = database.location

@@ -1,4 +1,4 @@
-"""Makes calls that change a Hive Metastore, and finds out what became of them if they fail."""
+"""Makes calls that change a Hive Metastore, and determines their outcome after failures."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ def make_change(
     call: Call[None],
     *arguments: Any,
 ) -> None:
-    """Makes a call, whose effect is looked for if its answer is lost.
+    """Makes a call; checks for its effect if its answer is lost.
 
     Args:
         what: what the call does, such as `drop table lake.db.t`.
-        is_done: looks whether the metastore has the change.
+        is_done: checks whether the metastore has the change.
 
     Raises:
         RemoteError: an error that the call declares, except MetaError.
         StorageError: the metastore cannot be reached, or failed and did nothing.
-        CommitStateUnknownError: it failed and may have done, or may yet do, what it was asked to.
+        CommitStateUnknownError: it failed, but may have made the change or may still make it.
     """
     try:
         connection.tell(call, *arguments)
@@ -43,19 +43,19 @@ def make_change(
 
 
 def is_modified(error: Exception) -> bool:
-    """Whether a table had another metadata file than the call expected."""
+    """Whether the table had another metadata file than the call expected."""
     return isinstance(error, MetaError) and "The table has been modified" in str(error)
 
 
 def is_certain(error: Exception) -> bool:
-    """Whether what failed can no longer be carried out, if it was not yet.
+    """Whether a failed call, if it had no effect yet, will never have one.
 
     Other errors may come from a database whose answer the metastore lost.
     """
     if isinstance(error, Unanswerable):
         return error.is_unknown_call
     if isinstance(error, MetaError):
-        # The latter is of the storage, into which a metastore looks first.
+        # The latter is about the storage, which a metastore checks first.
         return is_modified(error) or str(error).startswith("Got exception: ")
     return isinstance(error, RemoteError)
 

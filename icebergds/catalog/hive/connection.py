@@ -1,4 +1,4 @@
-"""Connects to a Hive Metastore and calls it, by Thrift's binary protocol."""
+"""Connects to a Hive Metastore and calls it with Thrift's binary protocol."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ _LOG = logging.getLogger(__name__)
 _R = TypeVar("_R")
 
 _CONNECT_TIMEOUT_S = 30
-# As long as Hive's own clients wait by default: a metastore may have to look into slow storage.
+# The default of Hive's own clients: a metastore may have to read slow storage.
 ANSWER_TIMEOUT_S = 600
-"""How long an answer is waited for by default."""
+"""Default time to wait for an answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """Where a metastore listens."""
+    """The address of a metastore."""
 
     host: str
     port: int
@@ -51,7 +51,7 @@ class Endpoint:
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """The user that a metastore is told to act for."""
+    """The user that a metastore acts for."""
 
     name: str
     groups: tuple[str, ...]
@@ -67,10 +67,10 @@ class Metastore:
 
     Attributes:
         catalog: the catalog's name in messages.
-        endpoints: of metastores with one database; the first that can be reached is used.
-        user: None for the user that the metastore itself finds out, or its own.
+        endpoints: of metastores with one database; uses the first that can be reached.
+        user: None for the user that the metastore determines, or its own.
         kerberos_service: the service's name in the metastore's principal; None without Kerberos.
-        answer_timeout_s: how long an answer is waited for.
+        answer_timeout_s: how long to wait for an answer.
     """
 
     catalog: str
@@ -81,9 +81,10 @@ class Metastore:
 
     @contextmanager
     def connect(self) -> Iterator[Connection]:
-        """A connection for the calls of one operation, closed in the end.
+        """A connection for the calls of one operation, closed at the end.
 
-        It is not kept longer: processes may be forked, and metastores close idle connections.
+        It is not kept longer, because processes may be forked, and metastores close idle
+        connections.
         """
         connection = Connection(self)
         try:
@@ -92,7 +93,7 @@ class Metastore:
             connection.close()
 
     def failure(self, what: str, error: object) -> StorageError:
-        """The error for what the metastore cannot do."""
+        """The error for something that the metastore cannot do."""
         where = ", ".join(map(str, self.endpoints))
         return StorageError(
             f"catalog {self.catalog}: its Hive Metastore {where} {what}: {error}", location=where
@@ -100,7 +101,7 @@ class Metastore:
 
 
 class Connection:
-    """Opens with the first call, and again after it broke."""
+    """Opens with the first call, and again after it breaks."""
 
     __slots__ = ("_metastore", "_protocol")
 
@@ -149,7 +150,7 @@ class Connection:
             self.close()
             raise AnswerLost(self._lost(error, is_first)) from error
         except BaseException:
-            # The answer would be taken for that of the next call.
+            # The answer would be mistaken for that of the next call.
             self.close()
             raise
 
@@ -217,13 +218,13 @@ class Connection:
                 "(hive.metastore.client.socket.timeout)"
             )
         lost = f"the connection broke before the answer: {_reason(error)}"
-        # A metastore with Kerberos does so if the catalog has none.
+        # A metastore with Kerberos closes the connection if the catalog has none.
         if is_first and _is_closed(error) and self._metastore.kerberos_service is None:
             return f"{lost}; if it wants Kerberos, set hive.kerberos-authentication"
         return lost
 
     def _introduce(self, protocol: TBinaryProtocolAccelerated) -> None:
-        """Tells the metastore the user, which it then knows for the whole connection."""
+        """Sends the user to the metastore, for the whole connection."""
         user = self._metastore.user
         if user is None:
             return
@@ -245,7 +246,7 @@ def _reason(error: Exception) -> str:
     if _is_closed(error):
         return "the metastore closed the connection"
     match error.args:
-        # Kerberos' own: what failed, and with a code other than 0, why.
+        # Kerberos errors: what failed, and for a code other than 0, why.
         case ((str(what), int()), (str(why), int(code))):
             return why if code else what
     return str(error) or type(error).__name__

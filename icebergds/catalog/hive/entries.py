@@ -29,12 +29,12 @@ from icebergds.spec.types import (
 
 @dataclass(frozen=True, slots=True)
 class EntryOptions:
-    """What a catalog's properties say of its entries.
+    """The options for entries in a catalog's properties.
 
     Attributes:
-        hive_engine: whether Hive can query tables that do not say so themselves.
-        hive2_compatible: whether only types of Hive 2 are used.
-        max_parameter_size: parameters derived from the metadata have at most so many characters.
+        hive_engine: whether Hive can query tables that have no property for this.
+        hive2_compatible: whether to use only types of Hive 2.
+        max_parameter_size: maximum number of characters of parameters derived from the metadata.
     """
 
     hive_engine: bool
@@ -45,14 +45,14 @@ class EntryOptions:
 def new_entry(
     database: str, name: str, location: str, metadata: TableMetadata, options: EntryOptions
 ) -> Table:
-    """The entry of a table that is created.
+    """The entry of a new table.
 
     Args:
-        location: the file with the metadata.
+        location: the metadata file.
 
     Raises:
         InvalidOptionError: a table property is malformed.
-        UnsupportedFeatureError: the table is to be encrypted.
+        UnsupportedFeatureError: the table should be encrypted.
     """
     now_s = int(time.time())
     entry = Table(
@@ -76,10 +76,10 @@ def changed_entry(
     removed: AbstractSet[str],
     options: EntryOptions,
 ) -> Table:
-    """An entry with the metadata of a commit.
+    """The entry after a commit.
 
     Args:
-        removed: the names of properties that the table had and has no more.
+        removed: the names of properties that the commit removes from the table.
 
     Raises:
         InvalidOptionError: a table property is malformed.
@@ -108,7 +108,7 @@ def changed_entry(
 
 
 def current_user() -> str:
-    """The user of this process, as the owner of what it creates."""
+    """The user of this process, as the owner of created objects."""
     try:
         return getpass.getuser()
     except (KeyError, OSError):
@@ -145,8 +145,8 @@ def hive_columns(schema: Schema, *, hive2_compatible: bool) -> tuple[Column, ...
     """The top-level columns of a schema.
 
     Args:
-        hive2_compatible: whether a timestamp with a time zone is one without, because Hive 2 has
-            no other.
+        hive2_compatible: whether to write timestamps with a time zone as timestamps without,
+            because Hive 2 only has those.
     """
     return tuple(
         Column(field.name, _type(field.field_type, hive2_compatible), field.doc)

@@ -1,4 +1,4 @@
-"""Locks a table in the Hive Metastore for the time of a change, as other writers do."""
+"""Locks a table in the Hive Metastore during a change, as other writers do."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ _LOG = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class LockOptions:
-    """How locks are waited for and kept.
+    """How to wait for locks and keep them.
 
     Attributes:
         timeout_s: how long to wait for a lock that another writer has.
-        min_wait_s: between two looks at whether it is free, at first.
-        max_wait_s: between two looks, in the end.
-        checks: how often to look at most; None for as often as the timeout allows.
-        heartbeat_s: how often to tell the metastore that a lock is still in use.
+        min_wait_s: initial wait between two checks of the lock.
+        max_wait_s: maximum wait between two checks.
+        checks: maximum number of checks; None for as many as the timeout allows.
+        heartbeat_s: interval of the heartbeats that keep a lock.
     """
 
     timeout_s: float
@@ -61,10 +61,10 @@ class LockOptions:
 
 
 class Lock:
-    """A lock that this process has.
+    """A lock that this process holds.
 
     Attributes:
-        lock_id: by which the metastore knows it.
+        lock_id: the metastore's id of the lock.
     """
 
     def __init__(self, lock_id: int) -> None:
@@ -74,11 +74,11 @@ class Lock:
 
     @property
     def failure(self) -> Exception | None:
-        """Why it may have expired; None if it has not."""
+        """Why the lock may have expired; None if it has not."""
         return self._failure
 
     def start(self, metastore: Metastore, interval_s: float) -> None:
-        """Begins to send heartbeats, the first after half of the interval."""
+        """Starts to send heartbeats, the first after half of the interval."""
         threading.Thread(
             target=self._beat,
             args=(metastore, interval_s),
@@ -111,14 +111,14 @@ def table_lock(
     options: LockOptions,
     check: Callable[[], None],
 ) -> Iterator[Lock]:
-    """Has the exclusive lock of a table in the block, and releases it in the end.
+    """Holds the exclusive lock of a table in the block, and releases it at the end.
 
     Args:
-        check: called before the lock is asked for and at each look at whether it is free; it raises
-            an error if the lock is of no use any more.
+        check: called before requesting the lock and at each check of it; raises an error if the
+            lock is no longer useful.
 
     Raises:
-        CommitConflictError: another writer has it for longer than the timeout.
+        CommitConflictError: another writer held it for longer than the timeout.
         StorageError: the metastore failed.
         IcebergError: that of `check`.
     """
@@ -134,13 +134,13 @@ def table_lock(
             _release(connection, lock.lock_id, where)
 
 
-# Of this process, by its id, for a fork may have been made while another thread had a lock.
+# Per process id, because a fork may have happened while another thread held a lock.
 _turns: WeakValueDictionary[tuple[object, ...], _Turn] = WeakValueDictionary()
 _turns_lock = threading.Lock()
 
 
 class _Turn:
-    """Threads of one process wait for each other here, which costs the metastore nothing."""
+    """Serialises the threads of a process, at no cost to the metastore."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
@@ -203,7 +203,7 @@ def _acquire(
 def _request(
     connection: Connection, metastore: Metastore, database: str, table: str, where: str
 ) -> LockResponse:
-    """Asks for the lock; if the answer is lost, looks for it by the name that it was given."""
+    """Requests the lock; if the answer is lost, finds it by the unique name in the request."""
     agent = f"Iceberg-{uuid.uuid4()}"
     component = LockComponent(EXCLUSIVE, TABLE_LEVEL, database, table)
     request = LockRequest((component,), current_user(), socket.gethostname(), agent)
@@ -222,7 +222,7 @@ def _request(
 
 
 def _release(connection: Connection, lock_id: int, where: str) -> None:
-    """Releases a lock; if that fails, the metastore does so when it has had no heartbeat."""
+    """Releases a lock; if that fails, it expires in the metastore without heartbeats."""
     for attempt in range(2):
         try:
             connection.tell(UNLOCK, LockId(lock_id))
@@ -242,7 +242,7 @@ def _timeout(
     own: int,
     options: LockOptions,
 ) -> CommitConflictError:
-    """The error of a lock that did not become free, naming who has it."""
+    """The error for a lock that did not become free, with its holders."""
     try:
         others = [lock for lock in _locks(connection, database, table) if lock.lock_id != own]
     except IcebergError:

@@ -1,7 +1,7 @@
 """Defines the structs of the Hive Metastore's Thrift service, as far as they are used here.
 
-Fields that are left out are not read, and not sent back when a table is altered: none of them is
-stored for an Iceberg table.
+Omitted fields are not read, nor sent back when a table is altered; none of them is stored for an
+Iceberg table.
 """
 
 # ruff: noqa: RUF009 -- `numbered` makes fields of dataclasses.
@@ -37,7 +37,7 @@ EXCLUSIVE = 3
 TABLE_LEVEL = 2
 """A `LockLevel`."""
 INSERT_ONLY_TABLES = 2
-"""A `ClientCapability`, without which tables of this kind cannot even be recognised as such."""
+"""A `ClientCapability`; without it, the metastore does not even reveal tables of this kind."""
 
 
 @struct
@@ -160,7 +160,7 @@ class LockResponse(Struct):
 @struct
 @dataclass(frozen=True, slots=True)
 class LockId(Struct):
-    """The only field that is used of CheckLockRequest, HeartbeatRequest and UnlockRequest."""
+    """The only used field of CheckLockRequest, HeartbeatRequest and UnlockRequest."""
 
     lock_id: Int64 = numbered(1)
 

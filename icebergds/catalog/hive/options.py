@@ -1,4 +1,4 @@
-"""Parses the properties of a Hive catalog: PyIceberg's names, and Java Iceberg's."""
+"""Parses the properties of a Hive catalog, with PyIceberg's and Java Iceberg's names."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ class HiveOptions:
     """The properties of a Hive catalog.
 
     Attributes:
-        list_all_tables: whether tables of other formats are listed, too.
-        lock_enabled: whether commits lock tables that do not say so themselves.
+        list_all_tables: whether to list tables of other formats, too.
+        lock_enabled: whether commits lock tables that have no property for this.
     """
 
     metastore: Metastore
@@ -39,8 +39,8 @@ def hive_options(catalog: str, properties: Mapping[str, str]) -> HiveOptions:
     """Parses the properties of a Hive catalog.
 
     Raises:
-        InvalidOptionError: a property is missing, unknown or malformed, or a package is missing
-            that it needs.
+        InvalidOptionError: a property is missing, unknown or malformed, or needs a package that is
+            missing.
     """
     _check_names(catalog, properties)
     try:
@@ -86,7 +86,7 @@ _PROPERTIES = (
 
 def _check_names(catalog: str, properties: Mapping[str, str]) -> None:
     for name in properties:
-        # Other names with a dot are those of the storage.
+        # Other names with a dot are storage properties.
         if name in _PROPERTIES or ("." in name and not name.startswith(("hive.", "iceberg."))):
             continue
         raise InvalidOptionError(
@@ -110,7 +110,7 @@ def _metastore(catalog: str, properties: Mapping[str, str]) -> Metastore:
 
 
 def _answer_timeout(properties: Mapping[str, str]) -> int:
-    """How long an answer is waited for, in Hive's words: seconds, also as `600s` or `10m`."""
+    """How long to wait for an answer, in Hive's format: seconds, or `600s`, or `10m`."""
     name = "hive.metastore.client.socket.timeout"
     text = properties.get(name, f"{ANSWER_TIMEOUT_S}s").strip().lower()
     found = _DURATION.fullmatch(text)
@@ -131,7 +131,7 @@ def _endpoint(uri: str) -> Endpoint:
     except ValueError:
         host, port, parts = None, None, urlsplit("")
     if parts.scheme != "thrift" or not host or "@" in parts.netloc or parts.path not in ("", "/"):
-        # Not shown: it may have a password.
+        # Not shown: it may contain a password.
         raise InvalidOptionError(
             f"its uri is not that of a Hive Metastore; expected thrift://<host>:{_DEFAULT_PORT}, "
             "several joined by commas, without a user; Thrift over HTTP is not supported"

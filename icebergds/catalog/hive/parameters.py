@@ -40,14 +40,14 @@ def table_parameters(
     """The parameters of a table's entry.
 
     Args:
-        location: the file with the metadata.
-        current: the parameters that are to be replaced; those of others than Iceberg are kept.
-        removed: the names of properties that the table had and has no more.
+        location: the metadata file.
+        current: the parameters to replace; those that are not Iceberg's are kept.
+        removed: the names of properties that were removed from the table.
         hive_engine: whether Hive can query the table.
-        max_size: what is derived from the metadata and has more characters is left out.
+        max_size: parameters derived from the metadata with more characters are omitted.
 
     Raises:
-        InvalidOptionError: a metastore would refuse a property that is new or has changed.
+        InvalidOptionError: the metastore would refuse a new or changed property.
     """
     found = dict(current)
     for name, value in metadata.properties.items():
@@ -77,9 +77,9 @@ def table_parameters(
 
 
 def properties_of_others(parameters: Mapping[str, str], metadata: TableMetadata) -> set[str]:
-    """Parameters that are neither Iceberg's nor of a metadata's properties.
+    """Parameters that are neither Iceberg's nor among a metadata's properties.
 
-    They are Hive's or a user's, or of properties that an earlier state of the table had.
+    They are Hive's or a user's, or properties of an earlier state of the table.
     """
     mirrored = {_HIVE_NAMES.get(name, name) for name in metadata.properties}
     return parameters.keys() - mirrored - _KNOWN
@@ -90,7 +90,7 @@ DO_NOT_UPDATE_STATISTICS = "DO_NOT_UPDATE_STATS"
 _LONGEST_NAME = 256
 _STATISTICS_ACCURATE = "COLUMN_STATS_ACCURATE"
 _STORAGE_HANDLER = "storage_handler"
-# Names under which Hive knows what a property says.
+# Hive's names for properties with the same meaning.
 _HIVE_NAMES = {GC_ENABLED.name: "external.table.purge"}
 _STATISTICS = {
     "total-data-files": "numFiles",
@@ -124,7 +124,7 @@ _KNOWN = {
     TABLE_TYPE,
     "EXTERNAL",
     "uuid",
-    # The metastore's own.
+    # Set by the metastore.
     "bucketing_version",
     "last_modified_by",
     "last_modified_time",
@@ -135,7 +135,7 @@ _KNOWN = {
 
 
 def _check(name: str, value: str) -> None:
-    """Refuses what a metastore would, with an error that tells nothing of the outcome."""
+    """Rejects what a metastore would reject with an error that leaves the outcome unknown."""
     if len(name) > _LONGEST_NAME:
         raise InvalidOptionError(
             f"table property {name[:40]}...: its name has {len(name)} characters; a Hive "

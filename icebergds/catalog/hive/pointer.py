@@ -1,7 +1,7 @@
-"""Points to the metadata file of a table by its entry in the Hive Metastore (`HivePointer`).
+"""Stores a table's metadata file in its entry in the Hive Metastore (`HivePointer`).
 
 An alteration is sent with the metadata file that it expects to replace. Metastores with HIVE-26882
-refuse it if the table has another; older ones ignore that, so a lock is taken, too, unless a
+refuse it if the table has another; older ones ignore that, so it also takes a lock, unless a
 property says that no writer needs it.
 """
 
@@ -67,9 +67,9 @@ class HivePointer:
     """The entry of a table; implements `MetadataPointer`.
 
     Attributes:
-        database: its name in lower case, as Hive has it; so is `table`.
+        database: its name in lower case, as stored in Hive; so is `table`.
         what: the table in messages, such as `table lake.db.t`.
-        lock_enabled: whether changes lock the table, if it does not say so itself.
+        lock_enabled: whether changes lock the table if it has no property for this.
     """
 
     metastore: Metastore
@@ -91,10 +91,10 @@ class HivePointer:
         return Pointer(parameters.get(METADATA_LOCATION), previous, entry)
 
     def entry(self, connection: Connection) -> Table | None:
-        """The entry as it is now; None if there is none.
+        """The current entry; None if there is none.
 
         Raises:
-            NoSuchTableError: it is one of another format, or of a view.
+            NoSuchTableError: it is a table of another format, or a view.
             StorageError: the metastore cannot be asked.
         """
         request = GetTableRequest(
@@ -140,7 +140,7 @@ class HivePointer:
             return self._alter_unlocked(connection, changed(entry), base.metadata_location)
 
     def delete(self, found: Pointer) -> bool:
-        """Deletes the entry, whatever it is: a metastore has no condition for it."""
+        """Deletes the entry unconditionally, because a metastore has no condition for it."""
         with self.metastore.connect() as connection:
             try:
                 make_change(
@@ -160,8 +160,8 @@ class HivePointer:
     def move(self, target: HivePointer, found: Pointer) -> bool:
         """Replaces the entry as it was read.
 
-        As in a commit, a lock and the expected metadata file keep this from undoing a commit that
-        comes in between.
+        As in a commit, a lock and the expected metadata file prevent this from undoing a concurrent
+        commit.
 
         Raises:
             CommitConflictError: another writer has the table's lock.
@@ -191,7 +191,8 @@ class HivePointer:
                         _alteration_context(location),
                     )
                 except InvalidOperation as error:
-                    # A metastore repeats what failed in its database, and may have done it before.
+                    # A metastore retries after failures of its database, and may have done it
+                    # before.
                     if is_done():
                         return True
                     if target.is_taken(connection):
@@ -212,7 +213,7 @@ class HivePointer:
         """The table's lock in the metastore; see `table_lock`.
 
         Args:
-            base: the metadata file with which it is of use. Many writers would else wait in line
+            base: the metadata file for which the lock is useful. Otherwise many writers would queue
                 for a lock only to find that others were first.
         """
 
@@ -227,7 +228,7 @@ class HivePointer:
         return table_lock(connection, self.metastore, self.database, self.table, self.lock, check)
 
     def is_taken(self, connection: Connection) -> bool:
-        """Whether there is a table or view with this name, in any format."""
+        """Whether a table or view of any format has this name."""
         try:
             return self.entry(connection) is not None
         except NoSuchTableError:
@@ -245,10 +246,10 @@ class HivePointer:
     def _alter_locked(
         self, connection: Connection, base: str, changed: Callable[[Table], Table]
     ) -> Swap:
-        """Replaces the entry in a lock, if it still has the metadata file `base`.
+        """Replaces the entry under a lock, if it still has the metadata file `base`.
 
         Raises:
-            CommitConflictError: the lock could not be had, or was lost before anything was sent.
+            CommitConflictError: the lock was not obtained, or lost before anything was sent.
             CommitStateUnknownError: it is unknown whether the entry was, or may yet be, replaced.
         """
         with self.locked(connection, base) as lock:
@@ -272,8 +273,8 @@ class HivePointer:
         except (MetaError, Unanswerable) as error:
             if is_certain(error):
                 return uncertain(self._failure("change", error), pending=False, cause=error)
-            # Some databases cannot compare the expected metadata file. In the lock nobody else
-            # changes it, and repeating this very change does no harm if it was done already.
+            # Some databases cannot compare the expected metadata file. Under the lock nobody else
+            # changes it, and repeating the same change is harmless if it was already made.
             current = self._current(connection, error, new)
             if _same_location(current, new):
                 return applied()
@@ -297,8 +298,8 @@ class HivePointer:
     def _settled(self, connection: Connection, new: Table, error: Exception) -> Swap:
         """The outcome of a change whose answer was lost, as far as the entry shows it.
 
-        An older metastore may carry it out later, over the changes of others, so that an entry
-        without it proves nothing.
+        An older metastore may still make the change later, over the changes of others, so an
+        unchanged entry proves nothing.
         """
         for wait_s in (0.0, 0.1, 0.4, 1.5):
             time.sleep(wait_s)
@@ -316,7 +317,7 @@ class HivePointer:
         return entry
 
     def _check_kept(self, lock: Lock, swap: Swap, new: Table) -> None:
-        """Another writer that had the lock since may overwrite a change without knowing of it."""
+        """Another writer that got the lock since may unknowingly overwrite the change."""
         if lock.failure is not None and (swap.applied or swap.uncertain):
             reason = f"its lock {lock.lock_id} may have expired meanwhile: {lock.failure}"
             raise self._unknown(new, reason) from lock.failure
@@ -326,9 +327,9 @@ class HivePointer:
         connection.tell(ALTER_TABLE, self.database, self.table, new, context)
 
     def _existing(self, connection: Connection, location: str, error: Exception) -> Swap:
-        """The outcome of a creation that was refused because there is such an entry.
+        """The outcome of a creation that was refused because the entry exists.
 
-        A metastore repeats what failed in its database, and may have been first itself.
+        A metastore retries after failures of its database, and may have created it itself.
         """
         exists = AlreadyExistsError(f"{self.what} already exists")
         try:
@@ -354,7 +355,7 @@ class HivePointer:
         return InvalidOptionError(f"{self.what} cannot be created in a Hive Metastore: {error}")
 
     def _removed(self, entry: Table, base: str, metadata: TableMetadata) -> frozenset[str]:
-        """The properties that a commit removes: the entry has them among others' parameters."""
+        """The properties that a commit removes; the entry mixes them with others' parameters."""
         if not properties_of_others(entry.parameters or {}, metadata):
             return frozenset()
         data = self.io.read_bytes(base)
@@ -383,7 +384,7 @@ class HivePointer:
 
 
 def _alteration_context(expected: str | None) -> EnvironmentContext:
-    """Says how to alter a table: only if it has the metadata file that is expected, if any."""
+    """The condition of an alteration: only if the table has the expected metadata file, if any."""
     properties = {DO_NOT_UPDATE_STATISTICS: "true"}
     if expected is not None:
         properties["expected_parameter_key"] = METADATA_LOCATION

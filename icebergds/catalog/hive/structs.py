@@ -5,8 +5,8 @@
     class UnlockRequest(Struct):
         lock_id: Int64 = numbered(1)
 
-Thrift's library encodes and decodes them by the table `thrift_spec`, which is derived from these.
-Names of fields are not sent, and neither are fields that are None.
+The Thrift library encodes and decodes them with the table `thrift_spec`, derived from these. Names
+of fields are not sent, and neither are fields that are None.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ Int32: TypeAlias = Annotated[int, TType.I32]
 Int64: TypeAlias = Annotated[int, TType.I64]
 
 Spec: TypeAlias = tuple[Any, ...]
-"""What Thrift's library calls `thrift_spec`: each field at the place of its number."""
+"""Thrift's `thrift_spec`: each field at the index of its number."""
 
 
 class Struct(TFrozenBase):  # type: ignore[misc]
-    """Base of all structs: Thrift's library reads and writes its subclasses."""
+    """Base of all structs; the Thrift library reads and writes its subclasses."""
 
     __slots__ = ()
     thrift_spec: ClassVar[Spec]
@@ -51,7 +51,7 @@ def numbered(number: int) -> Any:
     """A field of a struct, None by default.
 
     Args:
-        number: of the field in the service's definition.
+        number: the field's number in the service's definition.
     """
     return field(default=None, metadata={_NUMBER: number})
 
@@ -64,7 +64,7 @@ def struct(cls: _S) -> _S:
 
 
 def spec_of(named: Mapping[int, tuple[str, Any]]) -> Spec:
-    """The table of fields, given by their numbers with names and types."""
+    """The table of fields, from their numbers, names and types."""
     rows = {number: _row(number, name, hint) for number, (name, hint) in named.items()}
     return tuple(rows.get(number) for number in range(max(rows, default=-1) + 1))
 
@@ -78,7 +78,7 @@ def _row(number: int, name: str, hint: Any) -> Spec:
 
 
 def _type(hint: Any) -> tuple[int, Any]:
-    """The type that is sent, and what the library needs to know of it besides."""
+    """The type on the wire, and what else the library needs to know about it."""
     origin, arguments = get_origin(hint), get_args(hint)
     if origin in (Union, UnionType):
         return _type(next(a for a in arguments if a is not NoneType))

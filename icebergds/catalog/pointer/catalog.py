@@ -1,4 +1,4 @@
-"""Implements what catalogs with pointers have in common (`PointerCatalog`)."""
+"""Implements the common parts of catalogs with pointers (`PointerCatalog`)."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ __all__ = ["PointerCatalog", "has_changes"]
 
 @dataclass(frozen=True, slots=True)
 class PointerCatalog(ABC):
-    """A catalog whose server stores where the current metadata file of each table is.
+    """A catalog whose server stores the location of each table's current metadata file.
 
-    A subclass says what its server is asked, and lists, creates and drops namespaces; the tables'
-    part of `Catalog` is implemented here.
+    A subclass implements the requests to its server, and lists, creates and drops namespaces; the
+    table methods of `Catalog` are implemented here.
 
     Attributes:
-        warehouse: where tables are whose namespace has no location; None if nowhere.
-        flat: how messages name a server without namespaces in namespaces; empty for others.
+        warehouse: the location of tables whose namespace has no location; None if there is none.
+        flat: the name in messages of a server without nested namespaces; empty for others.
     """
 
     name: str
@@ -41,15 +41,15 @@ class PointerCatalog(ABC):
     io: FileIO
     flat: ClassVar[str] = ""
 
-    # What the server is asked.
+    # Requests to the server.
 
     @abstractmethod
     def _check(self, identifier: Identifier) -> None:
-        """Raises InvalidOptionError if this cannot be the name of a table."""
+        """Raises InvalidOptionError if this cannot be a table's name."""
 
     @abstractmethod
     def _pointer(self, identifier: Identifier) -> MetadataPointer[TableMetadata]:
-        """The entry of a table whose name was checked."""
+        """The entry of a table whose name has been checked."""
 
     @abstractmethod
     def _require(self, namespace: Identifier) -> object:
@@ -67,14 +67,14 @@ class PointerCatalog(ABC):
     def _update_namespace(
         self, namespace: Identifier, removals: Sequence[str], updates: Mapping[str, str]
     ) -> None:
-        """Removes and sets properties, none of them both."""
+        """Removes and sets properties, which are disjoint."""
 
     def _location_of(self, namespace: Identifier) -> str | None:
-        """Where a namespace says that its tables are. Raises NoSuchNamespaceError."""
+        """The location that a namespace sets for its tables. Raises NoSuchNamespaceError."""
         return None
 
     def _elsewhere(self) -> str:
-        """A hint for a namespace that does not exist: where else it may be."""
+        """A hint where else a namespace that does not exist may be."""
         return ""
 
     # Tables.
@@ -92,7 +92,7 @@ class PointerCatalog(ABC):
             InvalidOptionError: the identifier cannot be the name of a table.
         """
         if self.flat and len(identifier) > 2:
-            # Such as a metadata table of a table, which is looked for as a table first.
+            # For example a metadata table, which is first looked up as a table.
             raise NoSuchTableError(
                 f"table {self._named(identifier)} does not exist: {self.flat} has no namespaces "
                 "in namespaces; expected a database and a table, such as db.events"
@@ -103,11 +103,11 @@ class PointerCatalog(ABC):
             raise NoSuchTableError(f"{error}{self._hint(identifier)}") from None
 
     def new_table_location(self, identifier: Identifier) -> str:
-        """A location in that of the namespace, or else in the warehouse.
+        """A location under that of the namespace, or else under the warehouse.
 
         Raises:
             NoSuchNamespaceError: the namespace does not exist.
-            InvalidOptionError: there is neither, or the identifier is not a directory name.
+            InvalidOptionError: neither is set, or the identifier is not a directory name.
         """
         self._check(identifier)
         if any(part in (".", "..") or "/" in part for part in identifier):
@@ -188,7 +188,7 @@ class PointerCatalog(ABC):
             NoSuchTableError: there is no such table, or it is of another format.
             NoSuchNamespaceError: the namespace of the target does not exist.
             AlreadyExistsError: the target exists.
-            CommitConflictError: the table was changed meanwhile, and was not renamed.
+            CommitConflictError: the table was changed in the meantime, and was not renamed.
             CommitStateUnknownError: it is unknown whether it was renamed.
         """
         old, new = self.operations(source), self.operations(target)
@@ -221,12 +221,12 @@ class PointerCatalog(ABC):
         return ".".join((self.name, *identifier))
 
     def _no_namespace(self, namespace: Identifier) -> NoSuchNamespaceError:
-        """The error of a namespace that does not exist."""
+        """The error for a namespace that does not exist."""
         error = no_namespace(self.name, namespace, self._some_namespaces())
         return NoSuchNamespaceError(f"{error}{self._elsewhere()}")
 
     def _in_warehouse(self, namespace: Identifier) -> str | None:
-        """The directory of a namespace without a location, as Java Iceberg chooses it."""
+        """The directory of a namespace without a location, following Java Iceberg."""
         if not self.warehouse:
             return None
         return f"{self.io.absolute(self.warehouse).rstrip('/')}/{'.'.join(namespace)}.db"
@@ -240,7 +240,7 @@ class PointerCatalog(ABC):
 def has_changes(
     properties: Mapping[str, str], removals: Sequence[str], updates: Mapping[str, str]
 ) -> bool:
-    """Whether the properties of a namespace are what a change was to make of them."""
+    """Whether the properties of a namespace have the changes."""
     return updates.items() <= properties.items() and properties.keys().isdisjoint(removals)
 
 

@@ -1,7 +1,7 @@
-"""Implements what is the same for entries of tables and of views (`EntryOperations`).
+"""Implements the common parts of table and view entries (`EntryOperations`).
 
-The names of metadata files are unique, so a pointer never returns to an earlier one. This makes it
-possible to find out after an error whether an attempt to set it was applied.
+The names of metadata files are unique, so a pointer never returns to an earlier one. So it can be
+determined after an error whether an attempt to set it was applied.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from icebergds.io.fileio import FileIO
 
 @dataclass(frozen=True, slots=True)
 class EntryOperations(Generic[Metadata]):
-    """What a catalog does with one entry.
+    """The operations of a catalog on one entry.
 
     Attributes:
         name: the table's or view's name in messages.
         kind: `table` or `view`.
-        missing: the class of the error if there is none.
+        missing: the class of the error if the entry does not exist.
     """
 
     pointer: MetadataPointer[Metadata]
@@ -46,7 +46,7 @@ class EntryOperations(Generic[Metadata]):
         return pointer
 
     def rename(self, new: EntryOperations[Metadata]) -> None:
-        """Gives the entry another name; raises what `Catalog.rename` does."""
+        """Renames the entry; raises what `Catalog.rename` does."""
         found = self.existing()
         exists = AlreadyExistsError(f"{self._what} cannot be renamed: {new.name} exists")
         if new._is_taken():
@@ -67,7 +67,7 @@ class EntryOperations(Generic[Metadata]):
         try:
             return self.pointer.find() is not None
         except NoSuchTableError:
-            # It is of another format.
+            # It has another format.
             return True
 
     def _require_free(self) -> None:
@@ -84,11 +84,11 @@ class EntryOperations(Generic[Metadata]):
             raise swap.error or self._exists() from swap.cause
 
     def _was_set(self, swap: Swap, base: str | None, new: str) -> bool:
-        """Whether a pointer was set, asking the catalog where its answer does not say.
+        """Whether a pointer was set; asks the catalog if its answer does not say.
 
         Args:
-            base: the metadata file that was to be replaced; None for a new entry.
-            new: the metadata file that was to replace it.
+            base: the metadata file to replace; None for a new entry.
+            new: the metadata file to replace it with.
 
         Raises:
             CommitStateUnknownError: it is unknown.
@@ -104,7 +104,7 @@ class EntryOperations(Generic[Metadata]):
                 earlier = set() if current is None else self._logged(current)
                 if new in earlier:
                     return True
-                # The log must reach back to the base: what came before the log is unknown.
+                # The log must go back to the base: what precedes the log is unknown.
                 if base is not None and current != base and base in earlier:
                     return False
         except Exception as error:
@@ -118,7 +118,7 @@ class EntryOperations(Generic[Metadata]):
         return set()
 
     def _discard(self, new: str, error: IcebergError) -> None:
-        """Deletes a metadata file after an error, if it was not committed for certain."""
+        """Deletes a metadata file after an error, if it was certainly not committed."""
         if not error.outcome_unknown:
             delete_quietly(self.io, new, self._what)
 

@@ -1,4 +1,4 @@
-"""Defines what a catalog does with a pointer (`MetadataPointer`) and how that can end (`Swap`)."""
+"""Defines a catalog's operations on a pointer (`MetadataPointer`) and their outcome (`Swap`)."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from typing import Generic, Protocol, Self, TypeVar
 from icebergds.errors import IcebergError
 
 Metadata = TypeVar("Metadata")
-"""What the files hold: `TableMetadata` or `ViewMetadata`."""
+"""The content of the files: `TableMetadata` or `ViewMetadata`."""
 _Metadata_contra = TypeVar("_Metadata_contra", contravariant=True)
 
 
 @dataclass(frozen=True, slots=True)
 class Pointer:
-    """Where the metadata of a table or view is, exactly as the catalog stores it.
+    """The location of a table's or view's metadata, exactly as the catalog stores it.
 
     Attributes:
-        token: what the catalog itself needs to change this very entry, such as its version.
+        token: what the catalog needs to change exactly this entry, such as its version.
     """
 
     metadata_location: str | None
@@ -31,9 +31,9 @@ class Swap:
 
     Attributes:
         applied: whether the catalog confirmed it.
-        uncertain: whether it may have been applied all the same.
-        pending: whether it may even be applied later, so that a pointer without it proves nothing.
-        error: why it was not applied, if that is so; None if the pointer was or is elsewhere.
+        uncertain: whether it may have been applied anyway.
+        pending: whether it may even be applied later, so that an unchanged pointer proves nothing.
+        error: why it was not applied, if so; None if the pointer was or is different.
         reason: why that is not known, without secrets.
         cause: the error of the catalog's client, if it may be shown.
     """
@@ -52,14 +52,14 @@ def applied() -> Swap:
 
 
 def refused(error: IcebergError | None = None, cause: BaseException | None = None) -> Swap:
-    """Nothing was changed, for certain: by `error`, or because the pointer is elsewhere."""
+    """Certainly nothing was changed: because of `error`, or because the pointer is different."""
     return Swap(applied=False, error=error, cause=cause)
 
 
 def uncertain(
     error: IcebergError, *, pending: bool, reason: str = "", cause: BaseException | None = None
 ) -> Swap:
-    """The answer was lost or is an error that does not prove that nothing was changed.
+    """The answer was lost, or is an error that does not prove that nothing was changed.
 
     Args:
         error: raised if the change turns out not to be applied.
@@ -73,7 +73,7 @@ class MetadataPointer(Protocol, Generic[_Metadata_contra]):
     """The entry of one table or view in a catalog."""
 
     def find(self) -> Pointer | None:
-        """The entry as it is now; None if there is none.
+        """The current entry; None if there is none.
 
         Raises:
             IcebergError: the catalog cannot be asked, or the entry is something else.
@@ -81,11 +81,11 @@ class MetadataPointer(Protocol, Generic[_Metadata_contra]):
         ...
 
     def insert(self, location: str, metadata: _Metadata_contra) -> Swap:
-        """Adds the entry, if there is none with this name.
+        """Adds the entry, if the name is free.
 
         Args:
             location: the metadata file.
-            metadata: what it holds.
+            metadata: its content.
 
         Returns:
             The outcome; refused with AlreadyExistsError if there is an entry.
@@ -104,7 +104,7 @@ class MetadataPointer(Protocol, Generic[_Metadata_contra]):
         ...
 
     def delete(self, found: Pointer) -> bool:
-        """Deletes the entry; False if it was changed since it was found.
+        """Deletes the entry; False if it has changed since it was found.
 
         Raises:
             CommitStateUnknownError: it is unknown whether it was deleted.
@@ -112,15 +112,15 @@ class MetadataPointer(Protocol, Generic[_Metadata_contra]):
         ...
 
     def move(self, target: Self, found: Pointer) -> bool:
-        """Gives the entry the name of another, which nothing has; False if that is not so any more.
+        """Renames the entry to a free name; False if either has changed since they were looked up.
 
         Raises:
-            AlreadyExistsError: there is something of that name.
+            AlreadyExistsError: the name is taken.
             CommitStateUnknownError: it is unknown whether it was renamed.
         """
         ...
 
 
 def is_moved(source: MetadataPointer[Metadata], target: MetadataPointer[Metadata]) -> bool:
-    """Looks whether an entry was renamed, if the catalog's answer to that was lost."""
+    """Checks whether an entry was renamed, after the catalog's answer was lost."""
     return source.find() is None and target.find() is not None

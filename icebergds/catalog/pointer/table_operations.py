@@ -28,13 +28,13 @@ from icebergds.spec.updates.table_updates import TableUpdate
 
 @dataclass(frozen=True, slots=True)
 class PreparedCommit:
-    """A commit whose metadata file is written, and to which the pointer is not set yet.
+    """A commit whose metadata file has been written, but whose pointer has not been set yet.
 
     Attributes:
         base: the state that it replaces.
         pointer: the table's entry with that state.
         location: the new metadata file.
-        metadata: what it holds.
+        metadata: its content.
     """
 
     base: TableState
@@ -45,7 +45,7 @@ class PreparedCommit:
 
 @dataclass(frozen=True, slots=True)
 class PointerTableOperations(EntryOperations[TableMetadata]):
-    """`TableOperations` of a table whose catalog stores where its metadata file is."""
+    """Implements `TableOperations` for catalogs that store the location of the metadata file."""
 
     kind: ClassVar[str] = "table"
     missing: ClassVar[type[NotFoundError]] = NoSuchTableError
@@ -60,7 +60,7 @@ class PointerTableOperations(EntryOperations[TableMetadata]):
         return self._state_at(self.existing())
 
     def last_state(self, found: Pointer) -> TableState | None:
-        """The state of a table that is dropped; None if its metadata is missing or damaged."""
+        """The state of a table to drop; None if its metadata is missing or damaged."""
         try:
             return self._state_at(found)
         except (FormatError, MissingFileError):
@@ -107,7 +107,7 @@ class PointerTableOperations(EntryOperations[TableMetadata]):
         requirements: Sequence[TableRequirement],
         updates: Sequence[TableUpdate],
     ) -> PreparedCommit | None:
-        """Writes the metadata file of a commit; None if the base has the updates already.
+        """Writes the metadata file of a commit; None if the base already has the updates.
 
         Raises:
             CommitConflictError: the table is not in the state `base`.
@@ -124,7 +124,7 @@ class PointerTableOperations(EntryOperations[TableMetadata]):
         return PreparedCommit(base, pointer, location, metadata)
 
     def was_applied(self, prepared: PreparedCommit, swap: Swap) -> bool:
-        """Whether a commit was applied, asking the catalog where its answer does not say.
+        """Whether a commit was applied; asks the catalog if its answer does not say.
 
         Raises:
             CommitStateUnknownError: it is unknown.
@@ -132,11 +132,11 @@ class PointerTableOperations(EntryOperations[TableMetadata]):
         return self._was_set(swap, prepared.base.metadata_location, prepared.location)
 
     def discard(self, prepared: PreparedCommit, error: IcebergError) -> None:
-        """Deletes the metadata file of a commit that failed, if it was certainly not applied."""
+        """Deletes the metadata file of a failed commit, if it was certainly not applied."""
         self._discard(prepared.location, error)
 
     def finish(self, prepared: PreparedCommit) -> TableState:
-        """The table after a commit; metadata files that it keeps no longer are deleted."""
+        """The table after a commit; deletes the metadata files that it no longer keeps."""
         base, metadata = prepared.base, prepared.metadata
         delete_unlogged(base.io, base.metadata, metadata, self.name)
         return TableState(self.name, prepared.location, metadata, self.io)
@@ -165,7 +165,7 @@ class PointerTableOperations(EntryOperations[TableMetadata]):
             AlreadyExistsError: a table or view with this name exists.
             CommitStateUnknownError: it is unknown whether the table was registered.
         """
-        # An entry with this very file could else be taken for that of a repeated request.
+        # Otherwise an entry with this file could be mistaken for that of a retried request.
         self._require_free()
         metadata = self._read(metadata_location)
         self._insert(metadata_location, metadata)

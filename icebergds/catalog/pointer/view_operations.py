@@ -19,13 +19,13 @@ from icebergds.spec.views.updates import ViewUpdate, apply_view_updates
 
 @dataclass(frozen=True, slots=True)
 class PointerViewOperations(EntryOperations[ViewMetadata]):
-    """Loads, creates and commits a view whose catalog stores where its metadata file is."""
+    """Loads, creates and commits a view whose catalog stores its metadata file's location."""
 
     kind: ClassVar[str] = "view"
     missing: ClassVar[type[NotFoundError]] = NoSuchViewError
 
     def refresh(self) -> ViewState:
-        """The view as it is now.
+        """The current state of the view.
 
         Raises:
             NoSuchViewError: it does not exist (any more).
@@ -71,7 +71,7 @@ class PointerViewOperations(EntryOperations[ViewMetadata]):
         return ViewState(self.name, new, metadata)
 
     def _write(self, metadata: ViewMetadata, base_location: str | None) -> str:
-        # As Java, which compresses the metadata of views unless they say otherwise.
+        # Like Java, which compresses the metadata of views by default.
         compression = Property(METADATA_COMPRESSION.name, METADATA_COMPRESSION.kind, "gzip")
         compress = compression.of(metadata.properties) == "gzip"
         path = METADATA_PATH.of(metadata.properties)

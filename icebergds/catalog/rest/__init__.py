@@ -1,1 +1,1 @@
-"""Implements the REST catalog, a client of servers of the Iceberg REST catalog specification."""
+"""Implements the REST catalog, a client for servers of the Iceberg REST catalog specification."""

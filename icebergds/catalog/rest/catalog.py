@@ -1,4 +1,4 @@
-"""Implements the REST catalog: tables and namespaces on a server."""
+"""Implements the REST catalog: tables, views and namespaces on a server."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ __all__ = ["RestCatalog", "rest_catalog"]
 
 @dataclass(frozen=True, slots=True)
 class RestCatalog:
-    """A catalog on a server of the Iceberg REST catalog specification.
+    """A catalog on a server that implements the Iceberg REST catalog specification.
 
     Attributes:
-        io: the storage of the tables, with the properties that the server gave for all of them.
+        io: the storage of the tables, with the properties that the server sets for all of them.
     """
 
     name: str
@@ -72,10 +72,10 @@ class RestCatalog:
             raise NoSuchTableError(f"{error}{self._near(identifier)}") from None
 
     def new_table_location(self, identifier: Identifier) -> str:
-        """The location that the server chooses, or one in that of the namespace or warehouse.
+        """The location that the server chooses, or one under that of the namespace or warehouse.
 
         Raises:
-            InvalidOptionError: the server chooses none, and there is neither.
+            InvalidOptionError: the server chooses none, and neither of these is set.
         """
         self._check(identifier)
         return creation.new_location(self.session, self.io, identifier, "table")
@@ -147,7 +147,7 @@ class RestCatalog:
         """Drops a table but keeps its files.
 
         Returns:
-            The table's state before; None if its metadata is damaged.
+            The table's last state; None if its metadata is damaged.
 
         Raises:
             NoSuchTableError: there is no such table.
@@ -183,7 +183,7 @@ class RestCatalog:
         session.config.require(self.name, RENAME_TABLE, "renaming tables")
         old, new = named(self.name, source), named(self.name, target)
         if source == target:
-            # Servers answer this differently.
+            # Servers differ in their answers.
             if not self._has(source):
                 raise creation.missing(old)
             raise AlreadyExistsError(f"table {old} cannot be renamed: {new} exists")
@@ -222,11 +222,11 @@ class RestCatalog:
 
     @property
     def commits_atomically(self) -> bool:
-        """Not all servers do."""
+        """Not all servers commit atomically."""
         return False
 
     def check_transactions(self) -> None:
-        """Checks that the server commits to several tables. Raises UnsupportedFeatureError."""
+        """Checks that the server supports multi-table commits. Raises UnsupportedFeatureError."""
         self.session.config.require(self.name, TRANSACTION, "commits to several tables")
 
     def commit_tables(self, commits: Sequence[TableCommit]) -> Sequence[TableState]:
@@ -284,8 +284,8 @@ class RestCatalog:
     ) -> ViewState:
         """Changes a view; errors are those of `ViewCatalog.commit_view`.
 
-        The protocol has no condition on a view's version: a commit of another client in the moment
-        between the check of `base` and the change is not noticed.
+        The protocol has no requirement on a view's version, so a concurrent commit between the
+        check of `base` and the change goes unnoticed.
         """
         self._check(identifier)
         return views.commit(self.session, identifier, base, updates)
@@ -306,7 +306,7 @@ class RestCatalog:
         return views.list_in(self.session, namespace)
 
     def new_view_location(self, identifier: Identifier) -> str:
-        """A location in that of the namespace or warehouse, or one that the server chooses."""
+        """A location under that of the namespace or warehouse, or one that the server chooses."""
         self._check(identifier)
         return creation.new_location(self.session, self.io, identifier, "view")
 
@@ -320,7 +320,7 @@ class RestCatalog:
         return True
 
     def _near(self, identifier: Identifier) -> str:
-        """The hint of an unknown-table message; empty if it cannot be looked for."""
+        """The suggestion in an unknown-table message; empty if tables cannot be listed."""
         namespace = identifier[:-1]
         try:
             names = [name for *_, name in self.list_tables(namespace)]
@@ -346,12 +346,12 @@ class RestCatalog:
 
 
 def rest_catalog(name: str, properties: Mapping[str, str], io: FileIO) -> RestCatalog:
-    """The catalog on the server at a `uri`.
+    """The catalog on the server at `uri`.
 
     Args:
         name: the catalog's name in messages.
         properties: those of `options`, and of the storage.
-        io: a storage with the properties that the user gives.
+        io: a storage with the user's properties.
 
     Raises:
         InvalidOptionError: a property is unknown or malformed, or the server has no such warehouse.

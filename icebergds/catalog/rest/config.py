@@ -39,7 +39,7 @@ UPDATE_VIEW = f"POST {_VIEWS}/{{view}}"
 DROP_VIEW = f"DELETE {_VIEWS}/{{view}}"
 RENAME_VIEW = "POST /v1/{prefix}/views/rename"
 
-# Of servers that do not list theirs; others are not asked for.
+# Endpoints of servers that do not list theirs; no others are used.
 _DEFAULT = frozenset({METRICS, REGISTER, RENAME_TABLE, UPDATE_NAMESPACE})
 _DEFAULT_VIEWS = frozenset(
     {LIST_VIEWS, LOAD_VIEW, CREATE_VIEW, UPDATE_VIEW, DROP_VIEW, RENAME_VIEW}
@@ -52,15 +52,15 @@ _DURATION = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class ServerConfig:
-    """What a server says of a catalog.
+    """The configuration that a server returns for a catalog.
 
     Attributes:
         properties: of the catalog: the server's defaults, the user's, and the server's overrides.
-        served: the server's alone.
+        served: only the server's.
         endpoints: what the server supports, such as `GET /v1/{prefix}/namespaces`; None if it does
             not list them.
-        idempotency_s: for how long a change may be sent again with the same idempotency key; None
-            if the server does not know such keys.
+        idempotency_s: for how long a change may be repeated with the same idempotency key; None if
+            the server does not support such keys.
     """
 
     properties: Mapping[str, str] = field(repr=False)
@@ -92,10 +92,10 @@ def fetch_config(name: str, client: HttpClient, given: Mapping[str, str]) -> Ser
     """Asks the server for the configuration of a catalog.
 
     Args:
-        given: the catalog's properties as the user has them.
+        given: the catalog's properties as the user set them.
 
     Raises:
-        InvalidOptionError: the server has no such warehouse, or is no catalog.
+        InvalidOptionError: the server has no such warehouse, or is not an Iceberg catalog.
         StorageError: the server does not answer, or refuses to.
     """
     warehouse = given.get("warehouse")
@@ -132,7 +132,7 @@ def fetch_config(name: str, client: HttpClient, given: Mapping[str, str]) -> Ser
     )
 
 
-# What only the user decides: which code authenticates requests, who gets passwords, whom to trust.
+# Only the user decides which code authenticates requests, who gets passwords, whom to trust.
 _ONLY_GIVEN = ("auth.", "rest.auth.", "gcp.auth.", "ssl.", "rest.client.proxy.")
 _ONLY_GIVEN_NAMES = ("type", "credential", "oauth2-server-uri")
 
@@ -153,7 +153,7 @@ def _normal(endpoint: str) -> str:
 
 
 def _seconds(duration: str) -> float | None:
-    """A duration such as PT30M, in seconds; None for what is none."""
+    """A duration such as PT30M, in seconds; None if it is not a duration."""
     match = _DURATION.fullmatch(duration.strip().upper())
     if match is None:
         return None

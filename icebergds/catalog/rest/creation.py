@@ -1,7 +1,7 @@
 """Creates tables in a REST catalog.
 
-A table without rows is created by one request. One with rows is staged and then created by a
-commit that requires that there is no such table.
+A table without rows is created with one request. A table with rows is staged, then created by a
+commit that requires that the table does not exist.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from icebergds.spec.updates.requirements import AssertCreate
 from icebergds.spec.updates.table_updates import AddSnapshot, TableUpdate
 
 CHOSEN_LATER = "rest-catalog://chosen-when-the-table-is-created"
-"""Stands for the location of a table that is not created yet."""
+"""Placeholder for the location of a table that does not exist yet."""
 
 
 def create(operations: RestTableOperations, updates: Sequence[TableUpdate]) -> TableState:
@@ -53,14 +53,14 @@ def create(operations: RestTableOperations, updates: Sequence[TableUpdate]) -> T
 def stage(
     session: RestSession, io: FileIO, identifier: Identifier, updates: Sequence[TableUpdate]
 ) -> TableState:
-    """A table as the server would create it, with a storage for its first files.
+    """A table as the server would create it, with storage for its first files.
 
     Raises AlreadyExistsError, NoSuchNamespaceError, UnsupportedFeatureError.
     """
     planned = next_metadata(None, None, updates)
     _require_location(named(session.name, identifier), planned)
     staged = _post(session, io, identifier, _table_to_json(identifier, planned, staged=True))
-    # Before the files are written.
+    # Checked before files are written.
     _check_version(named(session.name, identifier), planned, staged.metadata)
     return staged
 
@@ -68,9 +68,9 @@ def stage(
 def new_location(session: RestSession, io: FileIO, identifier: Identifier, kind: str) -> str:
     """The location of a new table or view.
 
-    The server is asked for that of a table, by staging one. If it stages none, the location is in
-    that of the namespace, or else in the warehouse; or else the server chooses it when it creates
-    the table.
+    For a table, the server is asked by staging one. If it does not stage tables, the location is
+    under that of the namespace, or else of the warehouse; or else the server chooses it when it
+    creates the table.
 
     Raises:
         NoSuchNamespaceError: the namespace does not exist.
@@ -93,12 +93,12 @@ def new_location(session: RestSession, io: FileIO, identifier: Identifier, kind:
 
 
 def exists(name: str) -> AlreadyExistsError:
-    """The error of a table that cannot be created."""
+    """The error for a table that cannot be created."""
     return AlreadyExistsError(f"table {name} already exists, or a view with that name")
 
 
 def missing(name: str) -> NoSuchTableError:
-    """The error of a table that is not there."""
+    """The error for a table that does not exist."""
     return NoSuchTableError(f"table {name} does not exist in its catalog")
 
 
@@ -117,7 +117,7 @@ def _chosen_by_server(session: RestSession, io: FileIO, identifier: Identifier) 
     except AlreadyExistsError:
         return None
     except RestError as error:
-        # Some servers create tables without staging them only.
+        # Some servers create tables but do not support staging.
         if error.status is None or (error.status >= 500 and error.status != 501):
             raise
         return None
@@ -144,7 +144,7 @@ def _create_empty(operations: RestTableOperations, planned: TableMetadata) -> Ta
     except RestError as error:
         if not error.maybe_done:
             raise
-        # The server gives a new table its UUID, so it is not known whose table there may be.
+        # The server assigns the UUID of a new table, so we cannot recognise a table as ours.
         raise unknown_outcome(f"create table {operations.name}", error) from None
     try:
         _check_version(operations.name, planned, created.metadata)
@@ -167,7 +167,7 @@ def _post(
         try:
             answer = session.change("POST", session.routes.tables(namespace), body, answered=True)
         except RestError as error:
-            # Staging has no effect that anybody else sees.
+            # Staging has no effect that others can see.
             error.maybe_done = error.maybe_done and not body["stage-create"]
             raise
         if body["stage-create"]:

@@ -1,4 +1,4 @@
-"""Errors of requests to a catalog's server, and what became of the requests."""
+"""Defines errors of requests to a catalog's server, and settles unknown outcomes."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ class RestError(StorageError):
     """A request that the server refused or did not answer.
 
     Attributes:
-        status: the HTTP status of the answer; None if there was none that can be read.
+        status: the HTTP status of the answer; None if there was no readable answer.
         kind: the server's name for the error, such as `NoSuchTableException`; may be empty.
         explanation: the server's message; may be empty.
-        maybe_done: whether the request may have taken effect all the same, now or later.
+        maybe_done: whether the request may still have taken effect, now or later.
     """
 
     def __init__(
@@ -41,10 +41,11 @@ class RestError(StorageError):
 
 @contextmanager
 def refusals(errors: Mapping[int, Callable[[RestError], IcebergError]]) -> Iterator[None]:
-    """Translates errors in the block by their status; others pass.
+    """Translates errors in the block by their status; others propagate.
 
     Args:
-        errors: makes the error for a status. Errors of requests that may have taken effect pass.
+        errors: creates the error for a status. Errors of requests that may have taken effect
+            propagate.
     """
     try:
         yield
@@ -57,7 +58,7 @@ def refusals(errors: Mapping[int, Callable[[RestError], IcebergError]]) -> Itera
 
 @contextmanager
 def reading_answer() -> Iterator[None]:
-    """Reads the answer to a request that the server confirmed, in the block.
+    """Wraps reading the answer to a request that the server confirmed.
 
     Raises:
         RestError: it cannot be read; the request may have taken effect.
@@ -75,7 +76,7 @@ def settle(what: str, error: RestError, is_done: Callable[[], bool]) -> None:
     Args:
         what: what the request does, such as `drop table lake.db.t`.
         error: how it failed.
-        is_done: looks whether it is done.
+        is_done: checks whether it has taken effect.
 
     Raises:
         RestError: it has certainly not taken effect.
@@ -94,10 +95,10 @@ def settle(what: str, error: RestError, is_done: Callable[[], bool]) -> None:
 def unknown_outcome(
     what: str, error: RestError, failure: Exception | None = None
 ) -> CommitStateUnknownError:
-    """The error of a request whose outcome is unknown.
+    """The error for a request with an unknown outcome.
 
     Args:
-        failure: why the outcome could not be looked for.
+        failure: why the outcome could not be checked.
     """
     looked = "" if failure is None else f"; it could not be looked for: {failure}"
     return CommitStateUnknownError(

@@ -1,7 +1,7 @@
-"""Sends requests to a catalog's server, and repeats those that may be repeated.
+"""Sends requests to a catalog's server, and retries those that can be retried.
 
-Reads are repeated after failures of the server or the network, with growing waits. Changes are
-repeated only if they have certainly not taken effect, or if the server knows repetitions by an
+Reads are retried after failures of the server or the network, with increasing waits. Changes are
+retried only if they certainly had no effect, or if the server recognises repetitions by an
 idempotency key.
 """
 
@@ -39,24 +39,24 @@ _FIRST_WAIT_S = 0.2
 _LONGEST_WAIT_S = 10.0
 _LONGEST_RETRY_AFTER_S = 120.0
 _LONGEST_IDLE_S = 30.0
-# After it, a server that does not answer is not asked again: it may be silent for long each time.
+# After this time, an unresponsive server is not retried: each attempt may take long.
 _PATIENCE_S = 300.0
 _TOO_MANY_REQUESTS = 429
 _UNAUTHORIZED = (401, 419)
-# After these a repetition may succeed.
+# Retrying after these may succeed.
 _TRANSIENT = (408, 429, 500, 502, 503, 504)
-# Failures of the server after which it has certainly done nothing.
+# Failures of the server that certainly had no effect.
 _NOT_IMPLEMENTED = (501, 505)
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What the server answered.
+    """An answer of the server.
 
     Attributes:
-        headers: by their names in any case.
+        headers: with case-insensitive names.
         body: the JSON object of the body; empty if there is no body.
-        size: of the body in bytes.
+        size: of the body, in bytes.
     """
 
     status: int
@@ -67,17 +67,17 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A request, as it is repeated.
+    """A request, and how it may be retried.
 
     Attributes:
-        path: relative to the server's address, percent-encoded; or a whole address.
-        query: parameters, before they are encoded.
+        path: relative to the server's address, percent-encoded; or a whole URL.
+        query: parameters, not yet encoded.
         body: sent as JSON.
         form: sent as a form.
-        repeatable: whether it may be sent again although it may have taken effect.
-        repeatable_for_s: for how long it may be sent again.
-        answered: whether the answer to a success has a body.
-        renews: whether a token that the server refuses is renewed.
+        repeatable: whether it may be retried even if it may have taken effect.
+        repeatable_for_s: for how long it may be retried.
+        answered: whether a successful answer has a body.
+        renews: whether to renew a token that the server refuses.
     """
 
     method: str
@@ -119,11 +119,11 @@ class HttpClient:
 
     @property
     def is_anonymous(self) -> bool:
-        """Whether the server lets everybody in: nothing authenticates requests."""
+        """Whether the server allows anonymous access: requests are not authenticated."""
         return self._auth == FixedHeader()
 
     def hide(self, secret: str) -> None:
-        """Keeps a text out of messages from now on."""
+        """Hides a text in messages from now on."""
         self._secrets.add(secret)
 
     def get(
@@ -136,7 +136,7 @@ class HttpClient:
         return self.send(Request("GET", path, query or {}, headers or {}, repeatable=True))
 
     def send(self, request: Request) -> Answer:
-        """Sends a request until it is answered, or may not be repeated any more.
+        """Sends a request until it is answered, or must not be retried any more.
 
         Raises:
             RestError: the server refused it or did not answer; says whether it may have taken
@@ -149,7 +149,7 @@ class HttpClient:
                 sent_auth = self._auth.current()
                 response = self._exchange(request, sent_auth)
             except StorageError as failure:
-                # There is no token, or no key to sign with: nothing was sent.
+                # There is no token or signing key: nothing was sent.
                 error = self._error(request, failure.reason)
                 transient = False
             except UnsentError as failure:
@@ -175,7 +175,7 @@ class HttpClient:
                 transient = error.status == _TOO_MANY_REQUESTS or (
                     request.repeatable and (error.status in _TRANSIENT or error.maybe_done)
                 )
-            # A refused repetition says nothing about an earlier attempt, which may still run.
+            # A refused retry says nothing about an earlier attempt, which may still be running.
             maybe_done = maybe_done or error.maybe_done
             attempts += 1
             wait = _wait(attempts) if retry_after is None else retry_after
@@ -224,8 +224,8 @@ class HttpClient:
     def _open_session(self) -> requests.Session:
         """The session of this process, without connections that were idle for long.
 
-        Processes that are forked must not share connections. Idle ones may be dropped on their way
-        without notice: a request on one would never be answered.
+        Forked processes must not share connections. Idle connections may be dropped silently on the
+        network; a request on one would never be answered.
         """
         with self._lock:
             now = time.monotonic()
@@ -237,13 +237,13 @@ class HttpClient:
                 session.cookies.set_policy(DefaultCookiePolicy(allowed_domains=[]))
                 self._session = os.getpid(), session
             elif now - self._used > _LONGEST_IDLE_S:
-                # It opens new ones.
+                # It opens new connections.
                 self._session[1].close()
             self._used = now
             return self._session[1]
 
     def _success(self, request: Request, response: requests.Response) -> Answer | None:
-        """The answer if it is one of success that can be read."""
+        """The answer, if it is a readable success."""
         status = response.status_code
         if status == _NOT_MODIFIED or (
             status < 300 and not request.answered and not response.content
@@ -282,7 +282,7 @@ class HttpClient:
 
     def _error(self, request: Request, reason: str) -> RestError:
         where = request.path if "://" in request.path else f"{self.uri}/{request.path}"
-        # A query may be a secret.
+        # The query may be a secret.
         where = self._secrets.hide(where.partition("?")[0])
         text = f"catalog {self._catalog}: {request.method} {where} failed: {reason}"
         return RestError(self._secrets.hide(text), location=where)
@@ -305,7 +305,7 @@ _REMEDIES = {
     401: _CREDENTIALS,
     403: "the server knows who asks but does not permit it: ask for the privilege, or authenticate "
     "as somebody else",
-    # Of an expired token that could not be renewed.
+    # An expired token that could not be renewed.
     419: _CREDENTIALS,
 }
 _NOT_MODIFIED = 304
@@ -323,10 +323,10 @@ def _json_object(response: requests.Response) -> dict[str, Any] | None:
 
 
 def _explained(response: requests.Response, secrets: Secrets) -> tuple[str, str]:
-    """The server's name and message of an error, without secrets; HTML is cut shorter."""
+    """The name and message of the server's error, without secrets; HTML is truncated more."""
 
     def shown(text: Any, longest: int) -> str:
-        # Hidden before it is cut: a part of a secret would not be recognized.
+        # Hidden before truncation: a part of a secret would not be recognised.
         return secrets.hide(str(text or ""))[:longest]
 
     body = _json_object(response)
@@ -335,7 +335,7 @@ def _explained(response: requests.Response, secrets: Secrets) -> tuple[str, str]
         return "", " ".join(text.split())[:_LONGEST_PAGE]
     error = body.get("error")
     if isinstance(error, str):
-        # As OAuth2 servers answer.
+        # The format of OAuth2 servers.
         message = body.get("error_description")
         return shown(error, _LONGEST_PAGE), shown(message, _LONGEST_EXPLANATION)
     members = error if isinstance(error, dict) else body
@@ -344,7 +344,7 @@ def _explained(response: requests.Response, secrets: Secrets) -> tuple[str, str]
 
 
 def _retry_after(response: requests.Response) -> float | None:
-    """How long the server asks to wait, in seconds."""
+    """The wait that the server asks for, in seconds."""
     text = response.headers.get("Retry-After", "").strip()
     if not text:
         return None

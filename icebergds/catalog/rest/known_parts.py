@@ -1,7 +1,7 @@
-"""Leaves out of a commit what the table or view already has.
+"""Removes parts from a commit that the table or view already has.
 
-A list of updates may add a schema that is equal to one of the table, and then make the last added
-one the current schema. Java Iceberg's servers add nothing then, and refuse the second update.
+A list of updates may add a schema that equals one of the table's, and then set the last added
+schema as current. Java Iceberg's servers then add nothing, and refuse the second update.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ from icebergds.spec.views.updates import AddViewVersion, SetCurrentViewVersion, 
 def without_known_parts(
     updates: Sequence[TableUpdate], base: TableMetadata, changed: TableMetadata
 ) -> list[TableUpdate]:
-    """The updates of a table without schemas, specs and sort orders that it has.
+    """The updates of a table without schemas, specs and sort orders that it already has.
 
-    The others have the ids that they get: Nessie refuses those that are in use already, and Java
-    Iceberg's servers refuse specs of which only some fields have one.
+    The remaining ones get their final ids: Nessie refuses ids that are in use, and Java Iceberg's
+    servers refuse specs in which only some fields have ids.
 
     Args:
         base: the table that the updates are applied to.
         changed: the table with the updates.
     """
     result: list[TableUpdate] = []
-    # Of the last update that adds one: the id if the table has it.
+    # For the last update that adds one: its id if the table already has it.
     schema_id: int | None = None
     spec_id: int | None = None
     order_id: int | None = None
@@ -75,7 +75,7 @@ def without_known_parts(
 def without_known_view_parts(
     updates: Sequence[ViewUpdate], base: ViewMetadata, changed: ViewMetadata
 ) -> list[ViewUpdate]:
-    """The updates of a view without schemas and versions that it has.
+    """The updates of a view without schemas and versions that it already has.
 
     Args:
         base: the view that the updates are applied to.

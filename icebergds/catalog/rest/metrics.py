@@ -54,7 +54,7 @@ _BYTES = {
     "total-files-size-bytes": "total-files-size",
 }
 _METADATA = {"engine-name": "icebergds"}
-# Further reports are dropped while so many wait for the server.
+# Further reports are dropped while this many are being sent.
 _WAITING = threading.BoundedSemaphore(4)
 
 
@@ -81,7 +81,7 @@ class RestScanReporter:
 def scan_reporter(
     session: RestSession, identifier: Identifier, name: str
 ) -> RestScanReporter | None:
-    """What reports scans of a table to the server; None if it is not to be told."""
+    """Reports scans of a table to the server; None if reporting is off."""
     return RestScanReporter(session, identifier, name) if _is_told(session) else None
 
 
@@ -109,7 +109,7 @@ def _send(
     def send() -> None:
         try:
             path = session.routes.metrics(identifier)
-            # A server may refuse reports alone, and other requests would wait for a new token.
+            # A server may refuse only reports, and other requests would wait for a new token.
             request = Request("POST", path, body=report(), answered=False, renews=False)
             session.client.send(request)
         except Exception as error:
@@ -117,13 +117,13 @@ def _send(
         finally:
             _WAITING.release()
 
-    # The end of the process does not wait for it.
+    # The process does not wait for it at exit.
     if not _WAITING.acquire(blocking=False):
         return
     try:
         threading.Thread(target=send, name="icebergds-metrics", daemon=True).start()
     except RuntimeError as error:
-        # The process may have no further threads.
+        # The process cannot start further threads.
         _WAITING.release()
         _LOG.info("table %s: nothing is reported: %s", name, error)
 

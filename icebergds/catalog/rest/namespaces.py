@@ -87,7 +87,7 @@ def drop(session: RestSession, namespace: Identifier) -> None:
 
     with refusals(
         {
-            # As older servers answer for namespaces that are not empty.
+            # Older servers answer this for namespaces that are not empty.
             400: lambda error: not_empty(error) if error.kind == _NOT_EMPTY else error,
             404: lambda error: missing(session, namespace),
             409: not_empty,
@@ -136,7 +136,7 @@ def update(
 
 
 def missing(session: RestSession, namespace: Identifier) -> NoSuchNamespaceError:
-    """The error of a namespace that the server does not know, with a similar name."""
+    """The error for a namespace that the server does not know, with a similar name."""
     text = ".".join(namespace)
     try:
         near = nearest_namespace(namespace, list_below(session, ())) if namespace else ""
@@ -181,11 +181,11 @@ def listed(
     """All identifiers of a listing, sorted.
 
     Args:
-        member: of the answer: `identifiers`, or `namespaces`.
+        member: of the answer, `identifiers` or `namespaces`.
 
     Raises:
         RestError: the server refused or did not answer.
-        InvalidMetadataError: an answer is malformed, or its pages have no end.
+        InvalidMetadataError: an answer is malformed, or the pages do not end.
     """
     where = f"the listing of catalog {session.name}"
     size = session.config.properties.get("rest-page-size")

@@ -1,7 +1,7 @@
-"""Commits to tables of a REST catalog by requirements and updates.
+"""Commits to tables of a REST catalog with requirements and updates.
 
-A server applies the updates to the table as it finds it, if the requirements hold. So a commit
-requires that all of the base is unchanged that a requirement can name: the table's UUID, schema,
+A server applies the updates to the current table if the requirements hold. So a commit requires
+everything about the base that a requirement can name to be unchanged: the table's UUID, schema,
 partition spec, sort order, and the snapshots of its branches and tags.
 """
 
@@ -41,13 +41,13 @@ from icebergds.spec.updates.requirements import (
 )
 from icebergds.spec.updates.table_updates import AddSnapshot, SetSnapshotRef, TableUpdate
 
-# By what a commit finds: it conflicts with another one, or what it adds is there.
+# Because of the current state: a conflict with another commit, or an addition that exists.
 _REFUSED = (400, 409)
 
 
 @dataclass(frozen=True, slots=True)
 class PreparedCommit:
-    """What a commit requires and changes, as the server is asked for it.
+    """The requirements and updates of a commit, as sent to the server.
 
     Attributes:
         changed: the table's metadata with the updates.
@@ -97,8 +97,8 @@ class RestTableOperations:
     ) -> TableState:
         """Implements `TableOperations.commit`.
 
-        Properties, statistics and snapshots without a name may change meanwhile: nothing can
-        require that they do not. They stay as the other commit left them.
+        Properties, statistics and snapshots without a branch or tag may change concurrently,
+        because no requirement covers them. They keep the changes of the other commit.
         """
         prepared = self.prepare(base, requirements, updates)
         if prepared is None:
@@ -113,9 +113,9 @@ class RestTableOperations:
         requirements: Sequence[TableRequirement],
         updates: Sequence[TableUpdate],
     ) -> PreparedCommit | None:
-        """What to ask the server for; None if the base has it already.
+        """Prepares the commit for the server; None if the base already has the updates.
 
-        What the server would refuse or misread is found here, with the table's name.
+        Finds what the server would refuse or misread, with the table's name in the error.
 
         Raises:
             CommitConflictError: a requirement does not hold for the base.
@@ -137,7 +137,7 @@ class RestTableOperations:
         updates: Sequence[TableUpdate],
         base: TableState,
     ) -> TableState:
-        """Sends a commit; looks for its outcome if the answer is lost.
+        """Sends a commit; checks the table for the outcome if the answer is lost.
 
         Raises:
             CommitConflictError: a requirement does not hold.
@@ -153,7 +153,7 @@ class RestTableOperations:
             if error.maybe_done:
                 return self._looked_for(updates, base, error)
             if error.status in _REFUSED and (found := self._found(updates, base, error)):
-                # A proxy sent it twice, and it conflicts with itself.
+                # A proxy sent it twice, and it conflicted with itself.
                 return found
             raise self._refused(error) from None
         return self._committed(answer, updates, base)
@@ -161,7 +161,7 @@ class RestTableOperations:
     def body(
         self, requirements: Sequence[TableRequirement], updates: Sequence[TableUpdate]
     ) -> dict[str, Any]:
-        """A commit to this table as the server gets it."""
+        """The body of a request that commits to this table."""
         return {
             "identifier": {"namespace": list(self.identifier[:-1]), "name": self.identifier[-1]},
             "requirements": [requirement_to_json(each) for each in requirements],
@@ -171,7 +171,7 @@ class RestTableOperations:
     def _committed(
         self, answer: Answer, updates: Sequence[TableUpdate], base: TableState
     ) -> TableState:
-        """The state in the answer to a commit; loaded if the answer cannot be used.
+        """The state in the answer to a commit; loads the table if the answer is unusable.
 
         Raises:
             CommitStateUnknownError: neither the answer nor the table has the updates.
@@ -183,7 +183,7 @@ class RestTableOperations:
         except RestError as error:
             return self._looked_for(updates, base, error)
         if not has_snapshots(updates, state):
-            # Such as the answer to another request, from a cache.
+            # For example a cached answer to another request.
             reason = "the server's answer does not have the new snapshot"
             return self._looked_for(updates, base, RestError(reason, maybe_done=True))
         session.seen.keep(path, answer, state)
@@ -208,7 +208,7 @@ class RestTableOperations:
         """The table, if it has the updates.
 
         Raises:
-            CommitStateUnknownError: it cannot be looked for.
+            CommitStateUnknownError: the table cannot be checked.
         """
         try:
             state = self.refresh_whole()
@@ -237,7 +237,7 @@ def is_in_effect(updates: Sequence[TableUpdate], base: TableState, state: TableS
 
     Args:
         base: the state that the commit is based on.
-        state: that of the table with this name now, which may be another one.
+        state: the current state of the table of this name, which may be another table.
     """
     if any(isinstance(each, AddSnapshot) for each in updates):
         return has_snapshots(updates, state)
@@ -261,7 +261,7 @@ def _with_whole_base(
     base: TableMetadata,
     updates: Sequence[TableUpdate],
 ) -> list[TableRequirement]:
-    """The requirements, and that what they can name of the base is unchanged."""
+    """The requirements, and those that the base is unchanged as far as they can state it."""
     uuid = base.table_uuid
     created = [
         each.name

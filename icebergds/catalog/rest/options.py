@@ -1,4 +1,4 @@
-"""Parses the properties of a REST catalog, by Java Iceberg's and PyIceberg's names."""
+"""Parses the properties of a REST catalog, with Java Iceberg's and PyIceberg's names."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ __all__ = [
 _LOG = logging.getLogger(__name__)
 
 ALL = "all"
-"""A table is loaded with all of its snapshots."""
+"""Load a table with all of its snapshots."""
 
 REFS = "refs"
-"""A table is loaded with the snapshots that branches and tags refer to."""
+"""Load a table with the snapshots that branches and tags refer to."""
 
 TOKEN_TYPES = "urn:ietf:params:oauth:token-type:"
-"""The beginning of the properties that hold a token to exchange."""
+"""Prefix of the properties that hold a token to exchange."""
 
 PLAIN_PROPERTIES = (
     "type",
@@ -87,7 +87,7 @@ DOTTED_PROPERTIES = (
 
 _OPEN = ("header.", "auth.", "gcp.auth.", TOKEN_TYPES)
 _STRICT = ("rest.", "ssl.")
-# Of those that do not begin with them, these are the ones that are likely misspelt.
+# Prefixes that mark an unknown property as a likely typo.
 _PREFIXES = ("header", "auth", "rest", "ssl", "client", "table-default", "table-override")
 _BOOLEANS = {"true": True, "1": True, "false": False, "0": False}
 
@@ -101,9 +101,9 @@ class HttpOptions:
         headers: of each request.
         connect_timeout_s: how long to wait for a connection.
         read_timeout_s: how long to wait for the next bytes of an answer.
-        max_retries: how often a request that may be repeated is.
-        proxy: the address of a proxy; None for that of the environment.
-        verify: the file of the certificates to trust; True for the usual ones.
+        max_retries: how often to retry a request that may be retried.
+        proxy: the address of a proxy; None for the one in the environment.
+        verify: the file of trusted certificates; True for the default ones.
         certificate: the client's own certificate, and its key if that is in another file.
     """
 
@@ -119,7 +119,7 @@ class HttpOptions:
 
 
 def check_names(name: str, given: Mapping[str, str]) -> None:
-    """Checks that a REST catalog has all properties.
+    """Checks that all properties are properties of a REST catalog.
 
     Raises:
         InvalidOptionError: one is unknown.
@@ -128,7 +128,7 @@ def check_names(name: str, given: Mapping[str, str]) -> None:
     for key in given:
         if key in known or is_of_storage(key) or key.startswith(_OPEN):
             continue
-        # Others with dots are of other engines, such as table-default.<property>.
+        # Other names with dots are for other engines, such as table-default.<property>.
         if "." in key and not key.startswith(_STRICT):
             _warn_of_prefix(name, key)
             continue
@@ -148,7 +148,7 @@ def _warn_of_prefix(name: str, key: str) -> None:
 
 
 def http_options(name: str, properties: Mapping[str, str]) -> HttpOptions:
-    """How to send requests to the catalog's server.
+    """The options for requests to the catalog's server.
 
     Raises:
         InvalidOptionError: the uri or another property is malformed.
@@ -183,7 +183,7 @@ def http_options(name: str, properties: Mapping[str, str]) -> HttpOptions:
 
 
 def snapshot_mode(name: str, properties: Mapping[str, str]) -> str:
-    """Which snapshots a table is loaded with: `ALL` or `REFS`.
+    """The snapshots that a table is loaded with: `ALL` or `REFS`.
 
     Raises InvalidOptionError if the property is neither.
     """
@@ -224,7 +224,7 @@ def web_address(name: str, key: str, text: str) -> str:
     """The address of a server, without a slash at its end.
 
     Raises:
-        InvalidOptionError: it is malformed, or contains a user or password. It is not shown then.
+        InvalidOptionError: it is malformed, or contains a user or password; then it is not shown.
     """
     try:
         parts = urlsplit(text.strip())

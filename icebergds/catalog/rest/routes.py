@@ -1,4 +1,4 @@
-"""Paths of the REST catalog's resources (REST catalog specification: paths)."""
+"""Builds the paths of the REST catalog's resources (REST catalog specification: paths)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from icebergds.errors import InvalidOptionError
 CONFIG = "v1/config"
 TOKENS = "v1/oauth/tokens"
 SEPARATOR = "%1F"
-"""What joins the parts of a namespace, unless the server says otherwise."""
+"""Separator of the parts of a namespace, unless the server sets another."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,15 +80,15 @@ class Routes:
         return self._path("views", "rename")
 
     def parent(self, namespace: Identifier) -> str:
-        """A namespace as the value of a query parameter, before it is encoded."""
+        """A namespace as the value of a query parameter, not yet encoded."""
         self._check(namespace)
         return unquote(self.separator).join(namespace)
 
     def check(self, identifier: Identifier) -> None:
-        """Checks the name of a table or view, or of a namespace, as paths need it.
+        """Checks that the name of a table, view or namespace can be part of a path.
 
         Raises:
-            InvalidOptionError: a path cannot have a part of it.
+            InvalidOptionError: a part of it cannot.
         """
         self._check(identifier[:-1])
         for part in identifier:
@@ -114,7 +114,7 @@ class Routes:
                 )
 
     def _segment(self, name: str) -> str:
-        # Clients and proxies remove such segments from paths, and the path would be another one.
+        # Clients and proxies remove such segments, which would change the path.
         if name in (".", "..", ""):
             raise InvalidOptionError(
                 f"catalog {self.catalog}: {name!r} cannot be the name of a table or a part of a "

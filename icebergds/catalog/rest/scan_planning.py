@@ -46,11 +46,11 @@ PlannedFiles = list[tuple[DataFile, tuple[DataFile, ...]]]
 
 
 def check_planning(session: RestSession) -> None:
-    """Checks the properties of a catalog that say who plans scans.
+    """Checks the properties of a catalog that decide who plans scans.
 
     Raises:
         InvalidOptionError: a property is malformed.
-        UnsupportedFeatureError: the server is to plan, but does not.
+        UnsupportedFeatureError: the server should plan, but does not support it.
     """
     if _by_server(session, session.config.properties):
         _require(session)
@@ -60,11 +60,11 @@ def check_planning(session: RestSession) -> None:
 def scan_planner(
     session: RestSession, identifier: Identifier, name: str, config: Mapping[str, str]
 ) -> RestScanPlanner | None:
-    """What plans scans of a table on the server; None if this process plans them.
+    """Plans scans of a table on the server; None if this process plans them.
 
     Args:
         name: the table's name in messages.
-        config: of the table; it precedes the properties of the catalog.
+        config: of the table; it overrides the properties of the catalog.
 
     Errors are those of `check_planning`.
     """
@@ -112,7 +112,7 @@ class RestScanPlanner:
         return files
 
     def _completed(self, answer: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The answer to a plan that has completed; asks until it has.
+        """The answer for a completed plan; polls until it has completed.
 
         Raises StorageError if it fails, is cancelled or takes too long.
         """
@@ -152,7 +152,7 @@ class RestScanPlanner:
         )
 
     def _files(self, answer: Mapping[str, Any], types: Mapping[int, StructType]) -> PlannedFiles:
-        """The files of an answer, and those of its further tasks."""
+        """The files in an answer, and in its further tasks."""
         found: PlannedFiles = []
         waiting, seen = [answer], set()
         while waiting:
@@ -196,11 +196,11 @@ class RestScanPlanner:
     ) -> tuple[DataFile, ...]:
         """The delete files of a data file.
 
-        Deletion vectors are found by the data file that they name: servers that tell delete files
-        apart by their paths alone refer to any of the vectors in one file.
+        Deletion vectors are matched by the data file that they reference: servers that identify
+        delete files only by path may refer to any vector in a file.
 
         Args:
-            vectors: the listed deletion vectors by their data files.
+            vectors: the listed deletion vectors, by data file.
 
         Raises:
             InvalidMetadataError: the vector that the file needs is not listed.
@@ -216,7 +216,7 @@ class RestScanPlanner:
 
     def _post(self, path: str, body: Mapping[str, Any]) -> Mapping[str, Any]:
         try:
-            # It changes nothing, so that it may be sent again.
+            # It changes nothing, so it can be retried.
             return self.session.client.send(Request("POST", path, body=body, repeatable=True)).body
         except RestError as error:
             error.maybe_done = False

@@ -14,21 +14,21 @@ class Secrets:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        # Each with the expression that finds it, which is built for the first message.
+        # Each with the expression that matches it, built for the first message.
         self._hidden: dict[str, re.Pattern[str] | None] = {}
 
     def add(self, *texts: str | None) -> None:
-        """Hides texts from now on; very short ones are not, for they occur everywhere."""
+        """Hides texts from now on, except very short ones, which occur everywhere."""
         with self._lock:
             for text in texts:
                 if text is not None and len(text) >= _SHORTEST:
                     self._hidden.setdefault(text)
 
     def hide(self, text: str) -> str:
-        """The text with asterisks for the secrets in it.
+        """The text with its secrets replaced by asterisks.
 
         Servers and gateways quote requests in URLs, forms, HTML and JSON: a secret is found in each
-        of their spellings.
+        of these encodings.
         """
         with self._lock:
             for secret in sorted(self._hidden, key=len, reverse=True):
@@ -50,13 +50,13 @@ def _spellings(secret: str) -> re.Pattern[str]:
 
 
 def _spellings_of_character(character: str) -> str:
-    """An expression for a character as it is, or escaped for a URL, a form, HTML or JSON."""
+    """An expression for a character, plain or escaped for a URL, a form, HTML or JSON."""
     if character.isascii() and character.isalnum():
         return character
     code = ord(character)
     spellings = [re.escape(character)]
     octets = character.encode(errors="surrogatepass")
-    # A percent sign that is escaped again is %25.
+    # %25 is a percent sign that was escaped again.
     spellings.append("".join(f"%(?:25){{0,4}}{octet:02x}" for octet in octets))
     units = character.encode("utf-16-be", errors="surrogatepass").hex(" ", 2).split()
     spellings.append("".join(rf"\\{{0,8}}u{unit}" for unit in units))
@@ -66,7 +66,7 @@ def _spellings_of_character(character: str) -> str:
         spellings.append(r"\+")
     if character in _JSON_ESCAPES:
         spellings.append(rf"\\{_JSON_ESCAPES[character]}")
-    # Repetitions are bounded, so that no text takes long.
+    # Repetitions are bounded, so that matching is fast for every text.
     return rf"(?i:\\{{0,8}}(?:{'|'.join(spellings)}))"
 
 

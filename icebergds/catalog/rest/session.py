@@ -1,4 +1,4 @@
-"""Holds what a process knows of a REST catalog: its configuration, its connections, its tokens."""
+"""Holds a process's state for a REST catalog: its configuration, connections and tokens."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from icebergds.commit.operations import TableState
 _MOST_BYTES = 64 * 1024 * 1024
 _ACCESS_DELEGATION = "X-Iceberg-Access-Delegation"
 _DELEGATED = "vended-credentials,remote-signing"
-# What decides how requests are sent and authenticated.
+# Properties that decide how requests are sent and authenticated.
 _OF_REQUESTS = ("uri", "token", "credential", "scope", "audience", "resource", "oauth2-server-uri")
 _OF_REQUESTS_PREFIXES = ("rest.", "header.", "auth.", "token-")
 
@@ -46,7 +46,7 @@ class RestSession:
 
     Attributes:
         name: the catalog's name in messages.
-        snapshots: which ones a table is loaded with, by the server's words.
+        snapshots: those that a table is loaded with, as the server names them.
         seen: the tables that were loaded last, for conditional requests.
     """
 
@@ -69,7 +69,7 @@ class RestSession:
         """Sends a request that changes the catalog.
 
         Args:
-            answered: whether the answer to a success has a body.
+            answered: whether a successful answer has a body.
 
         Raises:
             RestError: it was refused or not answered; says whether it may have taken effect.
@@ -95,10 +95,10 @@ class RestSession:
 
 
 class SeenTables:
-    """The tables that were loaded last, by their paths; the least recently used make room.
+    """The tables that were loaded last, by path; the least recently used are evicted.
 
     Args:
-        most_bytes: how large their metadata may be together, as the server sent it.
+        most_bytes: the limit for the total size of their metadata, as the server sent it.
     """
 
     def __init__(self, most_bytes: int = _MOST_BYTES) -> None:
@@ -137,7 +137,7 @@ class SeenTables:
 
 
 def rest_session(name: str, properties: Mapping[str, str]) -> RestSession:
-    """The session of a catalog, which is opened once in a process.
+    """The session of a catalog, opened once per process.
 
     Raises:
         InvalidOptionError: a property is unknown or malformed.
@@ -182,16 +182,16 @@ def _with_headers(options: HttpOptions, defaults: Mapping[str, str]) -> HttpOpti
 def _token_request(
     name: str, properties: Mapping[str, str], options: HttpOptions, secrets: Secrets
 ) -> TokenRequest:
-    """What sends forms to the token endpoint."""
+    """Returns a function that sends forms to the token endpoint."""
     key = "oauth2-server-uri"
     given = properties.get(key) or own_options("oauth2", properties).get("token_url") or TOKENS
     address = web_address(name, key, given) if "://" in given else given.lstrip("/")
-    # The headers of the catalog's requests may be secrets of the catalog alone.
+    # Headers of the catalog's requests may be secrets meant for the catalog only.
     client = HttpClient(name, replace(options, headers={}), secrets, FixedHeader())
 
     def request(form: Mapping[str, str], authorization: str | None) -> Mapping[str, Any]:
         headers = {} if authorization is None else {"Authorization": authorization}
-        # Also a login, which is encoded.
+        # This includes an encoded login.
         secrets.add((authorization or "").rpartition(" ")[2])
         try:
             sent = Request("POST", address, headers=headers, form=form, repeatable=True)

@@ -1,4 +1,4 @@
-"""Reads from a server's answer how a table's storage is accessed, here and in tasks."""
+"""Reads from a server's answer how to access a table's storage, here and in tasks."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ from icebergds.spec.json.fields import optional, string_map
 
 @dataclass(frozen=True, slots=True)
 class TableConfig:
-    """The configuration of a table's storage in an answer.
+    """The storage configuration of a table in an answer.
 
     Attributes:
-        properties: of the storage, also for tasks: a token is among them only if they need it.
-        signer: signs requests to S3 in this process, if they are to be signed by the catalog.
+        properties: of the storage, also for tasks; includes a token only if tasks need it.
+        signer: signs requests to S3 in this process, if the catalog is to sign them.
     """
 
     properties: Mapping[str, str] = field(repr=False)
@@ -48,10 +48,10 @@ class TableConfig:
 
 
 def storage_of_all(session: RestSession, io: FileIO) -> FileIO:
-    """The user's storage with the properties that the server gave for all tables.
+    """The user's storage with the properties that the server sets for all tables.
 
-    Those of storages whose credentials are sent as they are count as vended, so that the server
-    does not decide where the user's own are sent.
+    For storages whose credentials are sent as they are, these count as vended, so that the server
+    cannot decide where the user's own credentials are sent.
     """
     sent = _sent_by_all(session)
     given = {key: value for key, value in _served(session).items() if key not in sent}
@@ -69,7 +69,7 @@ def table_config(
     own: Mapping[str, str],
     where: str,
 ) -> TableConfig:
-    """The configuration in an answer.
+    """The storage configuration in an answer.
 
     Args:
         body: of the answer.
@@ -80,7 +80,7 @@ def table_config(
         InvalidMetadataError: the answer is malformed.
     """
     given = string_map(body, "config", where)
-    # A server cannot allow other schemes or set limits.
+    # A server cannot allow other URI schemes or set limits.
     kept = {key: value for key, value in given.items() if key.startswith(STORAGE_PREFIXES)}
     kept = {**without_expiries(_sent_by_all(session)), **kept}
     for name in REFRESH_ENDPOINTS:
@@ -106,7 +106,7 @@ def table_config(
 
 @dataclass(frozen=True, slots=True)
 class RestSigner:
-    """Has requests signed as the catalog's other requests are sent (`RequestSigner`)."""
+    """Requests signatures like the catalog's other requests (`RequestSigner`)."""
 
     client: HttpClient = field(repr=False)
     endpoint: str = field(repr=False)
@@ -126,14 +126,14 @@ class RestSigner:
         try:
             answer = self.client.send(sent)
         except RestError as error:
-            # A signature that nobody uses has no effect.
+            # An unused signature has no effect.
             error.maybe_done = False
             raise
         return signature_in(answer.headers, answer.body)
 
 
 def _served(session: RestSession) -> dict[str, str]:
-    """The properties of the storage that are the server's, and not replaced by the user's."""
+    """The storage properties that the server sets and the user does not override."""
     served, merged = session.config.served, session.config.properties
     return {
         key: value
@@ -147,12 +147,12 @@ def _sent_by_all(session: RestSession) -> dict[str, str]:
     return {key: value for key, value in served.items() if key.startswith(SENT_AS_THEY_ARE)}
 
 
-# Of servers from before each table had an endpoint of its own.
+# For servers that predate signing endpoints for each table.
 _OLD_ENDPOINT = "v1/aws/s3/sign"
 
 
 def _has_key(body: Mapping[str, Any], own: Mapping[str, str], where: str) -> bool:
-    """Whether there are keys to sign with, of the user or vended."""
+    """Whether there are signing keys, the user's or vended."""
     name = "s3.access-key-id"
     members = optional(body, "storage-credentials", list, where) or ()
     vended = [string_map(each, "config", where) for each in members if isinstance(each, dict)]

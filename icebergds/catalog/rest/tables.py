@@ -1,4 +1,4 @@
-"""Makes a table's state from what the server answered (REST catalog: `LoadTableResult`)."""
+"""Creates a table's state from the server's answer (REST catalog: `LoadTableResult`)."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ _PROJECTIONS = "required-column-projections"
 
 
 def _has_read_restrictions(body: Mapping[str, Any]) -> bool:
-    """Whether an answer says what may be read of a table, be it everything."""
+    """Whether an answer has read restrictions, even if they allow everything."""
     return body.get(_MEMBER) is not None
 
 
 def _read_refusal(body: Mapping[str, Any], metadata: TableMetadata, name: str, where: str) -> str:
-    """Why the rows of a table must not be read; empty if an answer restricts nothing.
+    """Why the rows of a table must not be read; empty if there are no restrictions.
 
-    A reader that cannot apply each of the restrictions must fail (REST catalog specification:
+    A reader that cannot apply all restrictions must fail (REST catalog specification:
     `ReadRestrictions`), and this package applies none.
 
     Args:
@@ -91,7 +91,7 @@ def _is_always_true(condition: Any) -> bool:
 
 
 def _columns_of(condition: Any, metadata: TableMetadata) -> Iterator[str]:
-    """The columns to which a predicate refers, by their ids or, in the older form, their names."""
+    """The columns that a predicate refers to, by id or, in the older form, by name."""
     waiting = [condition]
     while waiting:
         match waiting.pop():
@@ -129,13 +129,13 @@ def load_table(
 ) -> TableState:
     """The current state of a table.
 
-    It is asked for on condition that it has changed, if this process has loaded it before.
+    If this process has loaded it before, it asks only for a changed table.
 
     Args:
         io: the storage of the catalog's tables.
         name: the table's name in messages.
-        whole: load all snapshots, also if the catalog is to load others later. Servers may leave
-            out what belongs to those, such as their statistics.
+        whole: load all snapshots, even if the catalog loads some lazily. Servers may leave out what
+            belongs to those, such as their statistics.
 
     Raises:
         NoSuchTableError: there is no such table.
@@ -157,7 +157,7 @@ def load_table(
             answer = session.client.get(path, {"snapshots": snapshots}, headers)
     except RestError as error:
         if snapshots == REFS and error.status == _BAD_REQUEST:
-            # Java Iceberg's servers do not leave out snapshots with statistics.
+            # Java Iceberg's servers fail to leave out snapshots with statistics.
             _LOG.info("%s; all snapshots are loaded", error)
             return load_table(session, io, identifier, name, whole=True)
         raise
@@ -173,7 +173,7 @@ def load_table(
 
 
 def last_seen(session: RestSession, io: FileIO, identifier: Identifier) -> TableState | None:
-    """The state of a table as this process has loaded it last; None if it has not."""
+    """The state of a table that this process loaded last; None if it has not loaded it."""
     seen = _usable(session, session.routes.table(identifier))
     return None if seen is None else _at(io, seen[1])
 
@@ -186,10 +186,10 @@ def table_state(
     answer: Answer,
     before: FileIO | None = None,
 ) -> TableState:
-    """The state of a table in an answer, with a storage of the credentials that came with it.
+    """The state of a table in an answer, with storage that uses the credentials in it.
 
     Args:
-        before: the storage of the table so far, whose credentials and restrictions hold if answers
+        before: the table's storage so far; its credentials and restrictions still hold if answers
             of this kind have none.
 
     Raises:
@@ -217,7 +217,7 @@ def table_state(
 
 
 def _lazy(session: RestSession, identifier: Identifier, state: TableState) -> TableState:
-    """A state whose snapshots without a branch or tag are asked for when they are needed."""
+    """A state that loads snapshots without a branch or tag when they are needed."""
     name, metadata = state.name, state.metadata
 
     def load() -> tuple[Snapshot, ...]:
@@ -242,9 +242,9 @@ def _lazy(session: RestSession, identifier: Identifier, state: TableState) -> Ta
 
 
 def _as_of(metadata: TableMetadata, later: TableMetadata) -> tuple[Snapshot, ...]:
-    """The snapshots that a table had at a version, from that version's and those of a later one.
+    """The snapshots of a table at one version, from that version's and a later version's.
 
-    Those that expired in between are gone, but for the version's own.
+    Snapshots that expired in between are missing, except the version's own.
     """
     own = {snapshot.snapshot_id: snapshot for snapshot in metadata.snapshots}
     before = _numbered_before if metadata.format_version > 1 else _known_before
@@ -257,10 +257,10 @@ def _numbered_before(metadata: TableMetadata, later: TableMetadata) -> Iterator[
 
 
 def _known_before(metadata: TableMetadata, later: TableMetadata) -> Iterator[Snapshot]:
-    """The snapshots of a version 1 table, which have no numbers.
+    """The snapshots of a version 1 table, which have no sequence numbers.
 
-    The clocks of their writers differ, so that a time alone leaves out some: it counts only if the
-    version's log and the ancestors of its own snapshots do not have them.
+    Writers' clocks differ, so that comparing times alone misses some: a time only decides for
+    snapshots that are neither in the version's log nor ancestors of its own snapshots.
     """
     logged = {entry.snapshot_id for entry in metadata.snapshot_log}
     ancestors: set[int] = set()
@@ -277,7 +277,7 @@ def _known_before(metadata: TableMetadata, later: TableMetadata) -> Iterator[Sna
 
 
 def _vended(body: Mapping[str, Any], config: Mapping[str, str], where: str) -> Vended:
-    """The credentials in an answer, with the properties that came when the table was loaded."""
+    """The credentials in an answer, combined with the properties from loading the table."""
     found = [
         PrefixCredentials(each.prefix, {**config, **each.properties})
         for each in _by_prefix(body, where)
@@ -302,7 +302,7 @@ def _renewing(
     config: Mapping[str, str],
     own: Mapping[str, str],
 ) -> Callable[[], Vended]:
-    """What gets new credentials: from their endpoint, or else by loading the table."""
+    """Returns a function that gets new credentials from their endpoint, or by loading the table."""
 
     def renew() -> Vended:
         where = f"the answer for table {name}"
@@ -320,9 +320,9 @@ def _renewing(
 
 
 def _usable(session: RestSession, path: str) -> tuple[str, TableState] | None:
-    """The ETag and the state of a table that this process has loaded.
+    """The ETag and state of a table that this process has loaded.
 
-    Not if its credentials expire soon: an unchanged table would come without new ones.
+    None if its credentials expire soon: an unchanged table would come without new ones.
     """
     seen = session.seen.find(path)
     if seen is None:
@@ -332,13 +332,13 @@ def _usable(session: RestSession, path: str) -> tuple[str, TableState] | None:
 
 
 def _at(io: FileIO, seen: TableState) -> TableState:
-    """A state with the storage of a catalog object, and what came with it from the server."""
+    """A state with a catalog object's storage, but its own credentials and restrictions."""
     came = seen.io
     return replace(seen, io=replace(io, vended=came.vended, rows_refused=came.rows_refused))
 
 
 def named(catalog: str, identifier: Identifier) -> str:
-    """A table's, view's or namespace's name in messages."""
+    """The name of a table, view or namespace in messages."""
     return ".".join((catalog, *identifier))
 
 

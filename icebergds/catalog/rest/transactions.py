@@ -1,7 +1,7 @@
 """Commits to several tables in one request (REST catalog specification: transactions/commit).
 
-Servers may commit to one table after the other, and stop at one that conflicts. So whatever the
-answer is, each table is asked whether it has its part.
+Servers may commit to one table after another, and stop at one that conflicts. So, regardless of the
+answer, each table is checked for its part.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from icebergds.errors import CommitConflictError, IcebergError, NoSuchTableError
 
 _LOG = logging.getLogger(__name__)
 _NO_CONTENT = 204
-# Answers to requests that the server did not look into.
+# Statuses of requests that the server did not process.
 _UNHEARD = (401, 419, 429)
 
 
@@ -34,10 +34,10 @@ def commit_tables(
     """Commits to all tables or to none.
 
     Args:
-        commits: to tables of one catalog, each with what loads it.
+        commits: to tables of one catalog, each with the table's operations.
 
     Returns:
-        The tables after the commit, in their order.
+        The tables after the commit, in the same order.
 
     Raises:
         CommitConflictError: a requirement does not hold.
@@ -110,7 +110,7 @@ def _committed(parts: Sequence[_Part]) -> list[TableState]:
 def _after(part: _Part) -> tuple[TableState, bool]:
     """The table after a commit, and whether it has the new snapshots.
 
-    If it or its snapshots cannot be loaded, it is as it must be by the commit.
+    If the table or its snapshots cannot be loaded, returns the state that the commit implies.
     """
     try:
         state = part.operations.refresh()
@@ -136,7 +136,7 @@ def _found(parts: Sequence[_Part], error: RestError) -> list[TableState] | None:
     """The tables, if they have the updates.
 
     Raises:
-        CommitStateUnknownError: they cannot be looked for, or some of them have the updates.
+        CommitStateUnknownError: they cannot be checked, or only some of them have the updates.
     """
     found, states = [], []
     for part in parts:

@@ -1,4 +1,4 @@
-"""Sends one HTTP request; tells requests that were not sent from those without an answer."""
+"""Sends one HTTP request; distinguishes unsent requests from those without an answer."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class UnsentError(Exception):
     """The request was certainly not sent.
 
     Attributes:
-        may_pass: whether it may be sent later: not if it is malformed.
+        may_pass: whether sending it later may succeed; False if it is malformed.
     """
 
     def __init__(self, reason: str, may_pass: bool = True) -> None:
@@ -25,13 +25,13 @@ class UnsentError(Exception):
 
 
 class LostError(Exception):
-    """The request may have been sent, but there is no whole answer."""
+    """The request may have been sent, but there is no complete answer."""
 
 
 def send(
     session: requests.Session, options: HttpOptions, request: SignedRequest
 ) -> requests.Response:
-    """Sends a request as it is; redirects are not followed.
+    """Sends a request without following redirects.
 
     Raises:
         UnsentError, LostError: there is no answer. Their message is short and without secrets.
@@ -43,7 +43,7 @@ def send(
             request.url,
             headers=request.headers,
             data=request.data or None,
-            # Without it, credentials of ~/.netrc would be sent.
+            # Otherwise, credentials of ~/.netrc would be sent.
             auth=_as_it_is,
             timeout=(options.connect_timeout_s, options.read_timeout_s),
             allow_redirects=False,
@@ -56,12 +56,12 @@ def send(
     except requests.RequestException as error:
         failure = _failure(error, options)
     except OSError as error:
-        # A certificate's file that does not exist.
+        # The file of a certificate does not exist.
         failure = UnsentError(_told(error), may_pass=False)
     except ValueError as error:
-        # A header that is not of Latin characters. The error quotes it.
+        # A header with non-Latin characters. The error quotes it.
         failure = _malformed(error)
-    # Not chained: the errors of requests hold the request, with its secrets.
+    # Not chained: errors of requests contain the request, with its secrets.
     raise failure
 
 
@@ -94,14 +94,14 @@ def _malformed(error: Exception) -> UnsentError:
 
 
 def _maybe_sent(error: requests.RequestException) -> bool:
-    """Whether a request that failed otherwise may have been sent: not if it is malformed."""
+    """Whether a request that failed in another way may have been sent; not if it is malformed."""
     return not isinstance(error, ValueError) or isinstance(
         error, requests.exceptions.ContentDecodingError
     )
 
 
 def _told(error: BaseException) -> str:
-    """What an error says, without addresses of objects."""
+    """The message of an error, without object addresses."""
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
     text = str(error)

@@ -44,7 +44,7 @@ from icebergds.spec.views.json import (
 )
 from icebergds.spec.views.updates import ViewUpdate, apply_view_updates
 
-# By what a commit finds.
+# Because of the current state of the view.
 _REFUSED = (400, 409)
 
 
@@ -85,7 +85,7 @@ def create(
         except RestError as error:
             if not error.maybe_done:
                 raise
-            # The server gives a new view its UUID, so it is not known whose view there may be.
+            # The server assigns the UUID of a new view, so we cannot recognise a view as ours.
             raise unknown_outcome(f"create view {name}", error) from None
 
 
@@ -125,7 +125,7 @@ def commit(
         except RestError as error:
             found = load(session, identifier) if error.status in _REFUSED else None
             if found is not None and _is_in_effect(updates, base, found):
-                # A proxy sent it twice, and it conflicts with itself.
+                # A proxy sent it twice, and it conflicted with itself.
                 return found
             settle(
                 f"commit to view {base.name}",
@@ -154,7 +154,7 @@ def rename(session: RestSession, source: Identifier, target: Identifier) -> None
     _require(session, RENAME_VIEW)
     old, new = named(session.name, source), named(session.name, target)
     if source == target:
-        # Servers answer this differently.
+        # Servers differ in their answers.
         load(session, source)
         raise AlreadyExistsError(f"view {old} cannot be renamed: {new} exists")
 
@@ -213,7 +213,7 @@ def _has(session: RestSession, identifier: Identifier) -> bool:
 
 
 def _is_in_effect(updates: Sequence[ViewUpdate], base: ViewState, state: ViewState) -> bool:
-    """Whether a view has updates that were made for `base`; it may be another one of its name."""
+    """Whether a view has updates that were based on `base`; it may be another view of that name."""
     if state.metadata.view_uuid != base.metadata.view_uuid:
         return False
     changed = apply_view_updates(state.metadata, updates, now_ms=now_ms())

@@ -1,1 +1,1 @@
-"""Implements the catalog of a table bucket of S3 Tables."""
+"""Implements the catalog for a table bucket of S3 Tables."""

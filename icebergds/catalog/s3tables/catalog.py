@@ -1,4 +1,4 @@
-"""Implements the S3 Tables catalog: tables at the places that S3 Tables chooses."""
+"""Implements the S3 Tables catalog: tables at locations that S3 Tables chooses."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ _DROPS = 10
 class S3TablesCatalog(PointerCatalog):
     """A catalog of the tables in a table bucket, which S3 Tables stores and maintains.
 
-    A table is dropped with its files: there is `purge`, but no `drop`.
+    Dropping a table deletes its files: there is `purge`, but no `drop`.
     """
 
     entries: TableEntries
     flat: ClassVar[str] = "S3 Tables"
 
     def new_table_location(self, identifier: Identifier) -> str:
-        """The location that S3 Tables chooses for a table: it is created there, without metadata.
+        """The location that S3 Tables chooses for a table, by creating it there without metadata.
 
         Raises:
             NoSuchNamespaceError: its namespace does not exist.
@@ -89,7 +89,7 @@ class S3TablesCatalog(PointerCatalog):
             raise
 
     def register(self, identifier: Identifier, metadata_location: str) -> TableState:
-        """Raises UnsupportedFeatureError: metadata must be where S3 Tables chose."""
+        """Raises UnsupportedFeatureError: metadata must be in the location that S3 Tables chose."""
         raise UnsupportedFeatureError(
             f"catalog {self.name}: S3 Tables cannot register {metadata_location} as a table: it "
             "has only tables at locations that it chose; create a table and write its rows to it"
@@ -122,7 +122,7 @@ class S3TablesCatalog(PointerCatalog):
                 operations.pointer.delete(found)
                 return state
             except CommitConflictError:
-                # There was a commit meanwhile, or S3 Tables itself changes the table.
+                # There was a concurrent commit, or S3 Tables itself is changing the table.
                 if attempt == _DROPS - 1:
                     raise
         raise NoSuchTableError(f"table {operations.name} does not exist in its catalog")
@@ -134,10 +134,10 @@ class S3TablesCatalog(PointerCatalog):
         tables = (table["name"] for page in pages for table in page.require("tables"))
         return sorted((*namespace, name) for name in tables)
 
-    # Namespaces, which have no properties.
+    # Namespaces, without properties.
 
     def list_namespaces(self, parent: Identifier = ()) -> list[Identifier]:
-        """Namespaces, sorted; none are below another. Raises NoSuchNamespaceError."""
+        """Namespaces, sorted; they are not nested. Raises NoSuchNamespaceError."""
         if parent:
             self._require(parent)
             return []
@@ -181,7 +181,7 @@ class S3TablesCatalog(PointerCatalog):
             reply.check()
 
     def namespace_properties(self, namespace: Identifier) -> dict[str, str]:
-        """None: namespaces have no properties. Raises NoSuchNamespaceError."""
+        """Empty, as namespaces have no properties. Raises NoSuchNamespaceError."""
         self._require(namespace)
         return {}
 
@@ -198,7 +198,7 @@ class S3TablesCatalog(PointerCatalog):
                 f"{', '.join(sorted(names))}"
             )
 
-    # What `PointerCatalog` asks.
+    # Implementation of `PointerCatalog`.
 
     def _pointer(self, identifier: Identifier) -> S3TablesPointer:
         return S3TablesPointer(self.entries, identifier, self._named(identifier))
@@ -208,7 +208,7 @@ class S3TablesCatalog(PointerCatalog):
             raise self._no_namespace(namespace)
 
     def _some_tables(self, namespace: Identifier) -> list[str] | None:
-        # Hints do not need all of many, and must not fail.
+        # Hints do not need all names if there are many, and must not fail.
         reply = self._client.send("list_tables", namespace=self._level(namespace))
         if reply.code == "NotFoundException":
             return None

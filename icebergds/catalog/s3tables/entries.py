@@ -1,6 +1,6 @@
 """Finds, creates, renames and deletes the tables of a table bucket.
 
-S3 Tables refuses a commit if the table has another version token than that it is based on.
+S3 Tables refuses a commit if the table no longer has the version token that it is based on.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ _LOG = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class TableEntry:
-    """A table as S3 Tables has it.
+    """A table as S3 Tables stores it.
 
     Attributes:
-        location: the directory that S3 Tables chose for it, in which its metadata must be.
+        location: the directory that S3 Tables chose for it, which must contain its metadata.
         metadata_location: None until the first commit.
         version_token: changes with every commit.
     """
@@ -55,7 +55,7 @@ class TableEntries:
         )
 
     def find_or_create(self, identifier: Identifier) -> TableEntry:
-        """A table, which has no metadata yet if it is new. Raises NoSuchNamespaceError."""
+        """A table, without metadata if it is new. Raises NoSuchNamespaceError."""
         for _ in range(_ATTEMPTS):
             entry = self.find(identifier)
             if entry is not None:
@@ -64,14 +64,14 @@ class TableEntries:
             if created.code == "NotFoundException":
                 namespace = ".".join((self.client.settings.catalog, *identifier[:-1]))
                 raise NoSuchNamespaceError(f"namespace {namespace} does not exist")
-            # Another process may have created it, or this one, if the answer was lost.
+            # Another process may have created it, or this one if the answer was lost.
             if created.code != "ConflictException" and not created.uncertain:
                 created.check()
         created.check()
         raise AssertionError("a table that was created is found")
 
     def swap(self, identifier: Identifier, version_token: str, location: str) -> Reply:
-        """Sets the metadata file of a table, if its version is still the same."""
+        """Sets the metadata file of a table, if its version is unchanged."""
         return self.client.send(
             "update_table_metadata_location",
             versionToken=version_token,
@@ -89,7 +89,7 @@ class TableEntries:
         )
 
     def delete(self, identifier: Identifier, version_token: str) -> Reply:
-        """Deletes a table and its files, if its version is still the same."""
+        """Deletes a table and its files, if its version is unchanged."""
         return self.client.send("delete_table", versionToken=version_token, **_named(identifier))
 
     def delete_unused(self, identifier: Identifier) -> None:
@@ -104,7 +104,7 @@ class TableEntries:
             )
 
 
-# More than one if others create and delete the table at the same time.
+# Several, in case others create and delete the table concurrently.
 _ATTEMPTS = 3
 
 
@@ -116,7 +116,7 @@ def _named(identifier: Identifier) -> dict[str, str]:
 class S3TablesPointer:
     """The entry of a table; implements `MetadataPointer`.
 
-    A table that has no metadata yet counts as missing.
+    A table without metadata counts as missing.
 
     Attributes:
         name: the table's name in messages.
@@ -135,7 +135,7 @@ class S3TablesPointer:
     def insert(self, location: str, metadata: object) -> Swap:
         exists = AlreadyExistsError(f"table {self.name} already exists")
         dropped = NoSuchTableError(f"table {self.name} was dropped while it was created")
-        # It was created without metadata when its location was asked for.
+        # It was created without metadata when its location was requested.
         entry = self.entries.find(self.identifier)
         if entry is None or entry.metadata_location is not None:
             return refused(dropped if entry is None else exists)

@@ -44,8 +44,8 @@ class SqlCatalog(PointerCatalog):
     exists.
 
     Attributes:
-        require_transactions: raises UnsupportedFeatureError if the database's tables do not take
-            part in transactions.
+        require_transactions: raises UnsupportedFeatureError if the database's tables do not support
+            transactions.
     """
 
     tables: TableRows
@@ -65,7 +65,7 @@ class SqlCatalog(PointerCatalog):
 
     @property
     def commits_atomically(self) -> bool:
-        """In one transaction of the database."""
+        """It commits in one database transaction."""
         return True
 
     def check_transactions(self) -> None:
@@ -79,7 +79,7 @@ class SqlCatalog(PointerCatalog):
             self.tables, [(self.operations(each.identifier), each) for each in commits]
         )
 
-    # Views, in rows of their own type.
+    # Views, in rows with their own type.
 
     def load_view(self, identifier: Identifier) -> ViewState:
         """Implements `ViewCatalog.load_view`."""
@@ -104,7 +104,7 @@ class SqlCatalog(PointerCatalog):
     def drop_view(self, identifier: Identifier) -> None:
         """Implements `ViewCatalog.drop_view`."""
         operations = self._view(identifier)
-        # Repeated if there was a commit meanwhile.
+        # Repeated if there is a concurrent commit.
         while not operations.pointer.delete(operations.existing()):
             pass
 
@@ -119,7 +119,7 @@ class SqlCatalog(PointerCatalog):
         return self._listed(self._views, namespace)
 
     def new_view_location(self, identifier: Identifier) -> str:
-        """Implements `ViewCatalog.new_view_location`: where a table of this name would be."""
+        """Implements `ViewCatalog.new_view_location`, with the location of a table of this name."""
         return self.new_table_location(identifier)
 
     # Namespaces.
@@ -178,7 +178,7 @@ class SqlCatalog(PointerCatalog):
         what = f"{verb} namespace {self._named(namespace)}"
         self.namespaces.database.require(write, what, is_done)
 
-    # What `PointerCatalog` asks.
+    # Implementation of `PointerCatalog`.
 
     def _pointer(self, identifier: Identifier) -> SqlPointer:
         return SqlPointer(self.tables, identifier, f"table {self._named(identifier)}")
@@ -202,7 +202,7 @@ class SqlCatalog(PointerCatalog):
         return self.namespaces.below(())
 
     def _elsewhere(self) -> str:
-        """A hint: the database's other catalogs, of which one may be meant; may be empty."""
+        """A hint: other catalogs in the database, in case one of them is meant; may be empty."""
         names = self.namespaces.other_catalogs()
         if not names:
             return ""
@@ -254,7 +254,7 @@ class SqlCatalog(PointerCatalog):
 
     @property
     def _views(self) -> TableRows:
-        """The rows of views. Raises UnsupportedFeatureError if the layout does not know them."""
+        """The rows of views. Raises UnsupportedFeatureError if the layout does not support them."""
         if not self.tables.typed:
             raise UnsupportedFeatureError(
                 f"catalog {self.name} has no views: its database tables are of version 0; set its "
@@ -264,7 +264,7 @@ class SqlCatalog(PointerCatalog):
 
 
 def sql_catalog(name: str, properties: Mapping[str, str], io: FileIO) -> SqlCatalog:
-    """The catalog in the database at a `uri`.
+    """The catalog in the database at `uri`.
 
     Args:
         name: the catalog's name, which is stored in its rows: another name is another catalog.
@@ -280,7 +280,7 @@ def sql_catalog(name: str, properties: Mapping[str, str], io: FileIO) -> SqlCata
         IcebergError: the database cannot be used.
     """
     options = _options(name, properties)
-    # Relative paths are resolved as by the storage, so every process uses the same database.
+    # Relative paths are resolved like the storage's, so that every process uses the same database.
     url = database_url(name, properties, io.resolve(""))
     try:
         engine = _engine(url, _echo(name, options))
@@ -305,7 +305,7 @@ def sql_catalog(name: str, properties: Mapping[str, str], io: FileIO) -> SqlCata
         io,
         TableRows(database, typed),
         NamespaceRows(database),
-        # Asked once; a refusal is not remembered.
+        # Checked once; a refusal is not cached.
         cache(partial(require_transactions, database)),
     )
 
@@ -335,7 +335,7 @@ _BOOLEANS = {"true": True, "1": True, "false": False, "0": False}
 
 
 def _options(name: str, properties: Mapping[str, str]) -> dict[str, str]:
-    """The catalog's own properties, by PyIceberg's names."""
+    """The catalog's own properties, with PyIceberg's names."""
     options: dict[str, str] = {}
     for key, value in properties.items():
         # Names from environment variables have dashes; Java's have dashes and a prefix.

@@ -25,8 +25,8 @@ class Write:
         error: why it failed.
         ended: whether it has certainly ended. If the database's answer was lost, it may have been
             committed or may still be.
-        sent: whether the database was told to commit it; then an error does not prove that it did
-            not.
+        sent: whether the commit was sent to the database; then an error does not prove that it
+            failed.
     """
 
     rows: int
@@ -36,9 +36,9 @@ class Write:
 
     @property
     def breaks_rule(self) -> bool:
-        """Whether it failed by a rule of the tables: mostly that there is a row with the key.
+        """Whether it violated a constraint of the tables, mostly because the key exists.
 
-        It may be another rule, such as a column that must not be null.
+        It may be another constraint, such as that of a column that must not be null.
         """
         return self.ended and isinstance(self.error, IntegrityError)
 
@@ -74,7 +74,7 @@ class Database:
     def write_each(self, *statements: Executable) -> Write:
         """Executes statements in one transaction, and commits it if each of them changes one row.
 
-        Otherwise the outcome is that of the statement that does not, and nothing was changed.
+        Otherwise the outcome is that of the statement that does not, and nothing is changed.
 
         Raises:
             StorageError: there is no connection, so nothing was executed.
@@ -113,11 +113,11 @@ class Database:
             )
 
     def require(self, write: Write, what: str, is_done: Callable[[], bool] = lambda: False) -> int:
-        """How many rows a transaction changed; 1 if it failed but the database has its change.
+        """How many rows a transaction changed; 1 if it failed but its change is in the database.
 
         Args:
             what: what it does, such as `drop table db.t`.
-            is_done: looks whether the database has done it; asked if its answer was lost.
+            is_done: checks whether the change was made; called if the answer was lost.
 
         Raises:
             StorageError: it failed.
@@ -142,7 +142,7 @@ class Database:
         )
 
     def failure(self, what: str, error: Exception) -> StorageError:
-        """The error for what the database cannot do; raise it from `cause(error)`."""
+        """The error for something that the database cannot do; raise it from `cause(error)`."""
         where = shown_url(self.engine.url)
         return StorageError(
             f"catalog {self.catalog}: its database {where} {what}: {self.reason(error)}",
@@ -154,7 +154,7 @@ class Database:
         return without_secrets(str(getattr(error, "orig", None) or error).strip(), self.engine.url)
 
     def cause(self, error: Exception | None) -> Exception | None:
-        """The error, if it may be printed with the traceback; None if it quotes a secret."""
+        """The error, if it may be printed in a traceback; None if it quotes a secret."""
         text = str(error)
         return error if without_secrets(text, self.engine.url) == text else None
 
@@ -171,19 +171,19 @@ def _is_rolled_back(connection: Connection) -> bool:
 
 
 def shown_url(url: URL) -> str:
-    """A URL for messages: without the user and the parameters."""
+    """A URL for messages, without user and parameters."""
     shown = URL.create(url.drivername, host=url.host, port=url.port, database=url.database)
     return shown.render_as_string()
 
 
 def without_secrets(text: str, url: URL) -> str:
-    """A driver's message, with asterisks for secrets of the URL that it quotes."""
+    """A driver's message with asterisks instead of secrets from the URL."""
     for secret in sorted(_secrets(url), key=len, reverse=True):
         text = re.sub(rf"(?<!\w){re.escape(secret)}(?!\w)", "***", text)
     return text
 
 
-# Parameters whose values are no secrets, which messages of drivers may quote.
+# Parameters whose values are not secret; drivers' messages may quote them.
 _HARMLESS = ("application_name", "charset", "connect_timeout", "sslmode", "timeout")
 
 

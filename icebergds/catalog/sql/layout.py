@@ -43,19 +43,19 @@ def prepare_tables(database: Database, *, create: bool, upgrade: bool) -> bool:
             _upgrade(database.engine)
             return True
     except (SQLAlchemyError, OSError, TypeError, ValueError) as error:
-        # The others: drivers that do not take a parameter of the URL.
+        # The other types: drivers that do not accept a parameter of the URL.
         cause = database.cause(error)
         raise database.failure("cannot be used for a catalog", error) from cause
     return _TYPE in columns
 
 
 _TYPE = TABLES.c.iceberg_type.name
-# Finds no rows; fails if a table or the column of types is missing.
+# Finds no rows; fails if a table or the column `iceberg_type` is missing.
 _PROBE = select(TABLES.c.iceberg_type).join(NAMESPACE_PROPERTIES, false())
 
 
 def _is_newest(engine: Engine) -> bool:
-    """Whether the tables of version 1 exist, by one statement, as they usually do."""
+    """Whether the tables of version 1 exist, checked with one statement, since they usually do."""
     with engine.connect() as connection:
         try:
             connection.execute(_PROBE)
@@ -80,7 +80,7 @@ def _create(engine: Engine) -> None:
                 statement = CreateTable(table, if_not_exists=True).compile(dialect=engine.dialect)
                 connection.execute(text(f"{statement}{table_options(engine.dialect)}"))
     except SQLAlchemyError:
-        # Another process may have created them meanwhile.
+        # Another process may have created them in the meantime.
         if _columns(engine) is None:
             raise
 

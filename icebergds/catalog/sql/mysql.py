@@ -14,11 +14,11 @@ from icebergds.catalog.sql.tables import TABLES
 from icebergds.errors import InvalidOptionError, UnsupportedFeatureError
 
 MYSQL = ("mysql", "mariadb")
-"""The names of the databases in URLs."""
+"""The databases' names in URLs."""
 
 
 def mysql_url(catalog: str, url: URL, given: dict[str, str]) -> URL:
-    """Adds parameters of Java's drivers, and a driver that is installed, to a URL.
+    """Adds parameters of Java's drivers, and an installed driver, to a URL.
 
     Raises:
         InvalidOptionError: a parameter is not supported.
@@ -39,7 +39,7 @@ def mysql_url(catalog: str, url: URL, given: dict[str, str]) -> URL:
 
 
 def be_strict(engine: Engine) -> None:
-    """Makes the database refuse texts that are too long; it may be set to cut them off."""
+    """Makes the database reject texts that are too long; by its settings, it may truncate them."""
 
     @event.listens_for(engine, "connect")
     def _set_mode(connection: Any, _: object) -> None:
@@ -48,20 +48,20 @@ def be_strict(engine: Engine) -> None:
 
 
 def table_options(dialect: Dialect) -> str:
-    """What follows the columns of a CREATE TABLE: transactions, and exact keys."""
+    """The options after the columns of a CREATE TABLE: transactions, and exact keys."""
     if dialect.name not in MYSQL:
         return ""
-    # MySQL's ignores blanks at the end: names that differ by these cannot both exist.
+    # MySQL's collation ignores trailing blanks: names that only differ in these cannot coexist.
     is_mariadb = bool(getattr(dialect, "is_mariadb", False))
     collation = "utf8mb4_nopad_bin" if is_mariadb else "utf8mb4_bin"
     return f" ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE={collation}"
 
 
 def require_transactions(database: Database) -> None:
-    """Checks that the engine of `iceberg_tables` has transactions; MyISAM, for one, does not.
+    """Checks that the engine of `iceberg_tables` supports transactions; MyISAM, for one, does not.
 
     Raises:
-        UnsupportedFeatureError: it has none, so a commit to several tables could not be undone.
+        UnsupportedFeatureError: it does not, so a multi-table commit could not be rolled back.
         StorageError: the database fails.
     """
     if database.engine.dialect.name not in MYSQL:
@@ -94,7 +94,7 @@ _EXPECTED = (
 
 
 def _check_charset(catalog: str, url: URL) -> None:
-    # The driver would only fail when it connects, with an error that is not one of databases.
+    # The driver would only fail on connecting, with an error that is not a database error.
     charset = url.query.get("charset")
     if charset is None or not url.drivername.endswith("+pymysql") or find_spec("pymysql") is None:
         return
@@ -107,7 +107,7 @@ def _check_charset(catalog: str, url: URL) -> None:
 
 
 def _parameter(catalog: str, name: str, value: str) -> dict[str, str]:
-    """A parameter of Java's drivers as one of PyMySQL."""
+    """A parameter of Java's drivers as a parameter of PyMySQL."""
     match name, value.lower():
         case "connectTimeout", milliseconds if milliseconds.isdecimal():
             return {"connect_timeout": str(max(1, int(milliseconds) // 1000))}
@@ -116,10 +116,10 @@ def _parameter(catalog: str, name: str, value: str) -> dict[str, str]:
             return {"read_timeout": seconds, "write_timeout": seconds}
         case ("sslMode", "disabled" | "disable") | ("useSSL", "false"):
             return {"ssl_disabled": "true"}
-        # Encrypted, without a look at the server's certificate.
+        # Encrypted, without verifying the server's certificate.
         case ("sslMode", "required" | "trust") | ("useSSL", "true"):
             return {"ssl_check_hostname": "false"}
-        # Java's catalog needs it where several databases of a server are catalogs.
+        # Java's catalog needs it if several databases of a server are catalogs.
         case "nullCatalogMeansCurrent" | "nullDatabaseMeansCurrent", "true":
             return {}
     raise InvalidOptionError(

@@ -1,4 +1,4 @@
-"""Points to the metadata file of a table by its row in the database (`SqlPointer`)."""
+"""Stores a table's metadata file in its row in the database (`SqlPointer`)."""
 
 from __future__ import annotations
 
@@ -76,11 +76,11 @@ def commit_tables(
     """Commits to all tables or to none.
 
     Args:
-        rows: of the catalog's tables.
+        rows: the rows of the catalog's tables.
         commits: each with the operations of its table.
 
     Returns:
-        The tables after the commit, in their order.
+        The tables after the commit, in the same order.
 
     Raises:
         CommitConflictError: another commit to one of the tables came first.
@@ -111,14 +111,14 @@ def commit_tables(
 def _swap(
     rows: TableRows, prepared: Sequence[tuple[PointerTableOperations, Identifier, PreparedCommit]]
 ) -> None:
-    # In one order, so that two transactions do not wait for each other.
+    # In a fixed order, so that two transactions do not deadlock.
     ordered = sorted(prepared, key=lambda each: each[1])
     what = "tables " + ", ".join(operations.name for operations, _, _ in ordered)
     write = rows.swap(
         *((identifier, new.base.metadata_location, new.location) for _, identifier, new in ordered)
     )
     swap = _swap_outcome(rows.database, write, what)
-    # The database applies all or none, so that one table tells of all.
+    # The database applies all or none, so checking one table is sufficient.
     operations, _, new = ordered[0]
     if operations.was_applied(new, swap):
         return
@@ -134,7 +134,7 @@ def _swap_outcome(database: Database, write: Write, what: str) -> Swap:
         what: the tables in messages, such as `table lake.db.t`.
     """
     if not write.sent and not write.ended:
-        # The connection broke before the commit, which can be tried again.
+        # The connection broke before the commit, which can be retried.
         return refused()
     if write.error is None:
         return applied() if write.rows == 1 else refused()

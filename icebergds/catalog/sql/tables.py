@@ -62,7 +62,7 @@ NAMESPACE_PROPERTIES = Table(
 )
 
 EXISTS = "exists"
-"""A property of every namespace, so that even one without properties has a row."""
+"""A property that every namespace has, so that it has a row even without other properties."""
 
 
 TABLE = "TABLE"
@@ -88,7 +88,7 @@ class TableRows:
         return Pointer(*rows[0]) if rows else None
 
     def has_key(self, identifier: Identifier) -> bool:
-        """Whether a table or view has this name, or one that the database takes for the same."""
+        """Whether a table or view has this name, or one that the database considers equal."""
         condition = and_(
             TABLES.c.catalog_name == self.database.catalog,
             TABLES.c.table_namespace == joined(identifier[:-1]),
@@ -112,10 +112,10 @@ class TableRows:
         return self.database.write(insert(TABLES).values(values))
 
     def swap(self, *swaps: tuple[Identifier, str, str]) -> Write:
-        """Sets metadata files of rows if they are still what they were (compare-and-swap).
+        """Sets metadata files of rows if they are unchanged (compare-and-swap).
 
         Args:
-            swaps: identifier, current metadata file and new one; all are swapped, or none.
+            swaps: identifier, current metadata file and new one; swaps all, or none.
         """
         return self.database.write_each(*(self._swap(*each) for each in swaps))
 
@@ -135,7 +135,7 @@ class TableRows:
         return self.database.write(statement)
 
     def delete(self, identifier: Identifier, metadata_location: str | None) -> Write:
-        """Deletes a row if its metadata file is still the given one."""
+        """Deletes a row if its metadata file is unchanged."""
         column = TABLES.c.metadata_location
         is_current = (
             column.is_(None) if metadata_location is None else _same(column, metadata_location)
@@ -155,7 +155,7 @@ class TableRows:
             return ours
         of_kind = TABLES.c.iceberg_type == self.kind
         if self.kind == TABLE:
-            # Rows that are older than the column of types are tables.
+            # Rows that predate the column `iceberg_type` are tables.
             of_kind = or_(of_kind, TABLES.c.iceberg_type.is_(None))
         return and_(ours, of_kind)
 
@@ -180,7 +180,7 @@ class NamespaceRows:
         return bool(self.database.read(select(TABLES.c.table_name).where(condition).limit(1)))
 
     def has_key(self, namespace: Identifier) -> bool:
-        """Whether rows have this namespace, or one that the database takes for the same."""
+        """Whether rows have this namespace, or one that the database considers equal."""
         condition = and_(
             NAMESPACE_PROPERTIES.c.catalog_name == self.database.catalog,
             NAMESPACE_PROPERTIES.c.namespace == joined(namespace),
@@ -206,8 +206,8 @@ class NamespaceRows:
     def update(
         self, namespace: Identifier, removals: set[str], updates: Mapping[str, str]
     ) -> Write:
-        # PyIceberg stores no `exists` for namespaces with properties: without it, removing the last
-        # property would remove the namespace.
+        # PyIceberg does not store `exists` for namespaces with properties: without it, removing the
+        # last property would remove the namespace.
         values = {**updates, EXISTS: "true"}
         replaced = NAMESPACE_PROPERTIES.c.property_key.in_(sorted(removals | values.keys()))
         return self.database.write(
@@ -251,7 +251,7 @@ class NamespaceRows:
 
 
 def joined(namespace: Identifier) -> str:
-    """A namespace as it is stored."""
+    """A namespace as stored."""
     return ".".join(namespace)
 
 
@@ -260,17 +260,18 @@ def split(text: str) -> Identifier:
     return tuple(text.split(".")) if text else ()
 
 
-# Texts are compared exactly. Databases compare by the collation of a column, which an administrator
-# may have chosen: in MySQL and MariaDB, most ignore case and accents, and blanks at the end.
+# Texts are compared exactly. Databases compare with the collation of a column, which an
+# administrator may have chosen: in MySQL and MariaDB, most ignore case, accents and trailing
+# blanks.
 
 
 def _same(column: ColumnElement[str], value: str) -> ColumnElement[bool]:
-    """A condition: a column has exactly this value."""
+    """The condition that a column has exactly this value."""
     return _Same(column, value)
 
 
 def _exactly(column: ColumnElement[str]) -> ColumnElement[str]:
-    """A column, for grouping by its exact value."""
+    """A column to group by, by its exact value."""
     return _Exactly(column)
 
 
@@ -295,7 +296,7 @@ def _plain_same(element: _Same, compiler: SQLCompiler, **options: Any) -> str:
 @compiles(_Same, "mysql", "mariadb")
 def _mysql_same(element: _Same, compiler: SQLCompiler, **options: Any) -> str:
     one, other = _sides(element, compiler, options)
-    # By the first, an index is used.
+    # The first comparison can use an index.
     return f"({one} = {other} AND {_bytes(one)} = {_bytes(other)})"
 
 

@@ -21,11 +21,11 @@ def database_url(catalog: str, properties: Mapping[str, str], directory: str) ->
     Args:
         properties: `uri`, in SQLAlchemy's form or Java's (`jdbc:...`), and `jdbc.user`,
             `jdbc.password` and other parameters of the connection.
-        directory: the base of relative paths of SQLite files.
+        directory: the base for relative paths of SQLite files.
 
     Raises:
         InvalidOptionError: the URL is missing or malformed, the database is in memory, or it would
-            commit each statement.
+            commit each statement separately.
     """
     url = _url(catalog, properties, directory)
     if name := next(
@@ -74,7 +74,7 @@ def _url(catalog: str, properties: Mapping[str, str], directory: str) -> URL:
 
 
 def missing_driver(catalog: str, url: URL, error: Exception) -> InvalidOptionError:
-    """The error of a database whose driver is not installed."""
+    """The error for a database whose driver is not installed."""
     if url.get_backend_name() in MYSQL:
         instead = "write mysql+pymysql://... and pip install 'icebergds[sql-mysql]'"
     elif url.get_backend_name() == "postgresql":
@@ -87,15 +87,15 @@ def missing_driver(catalog: str, url: URL, error: Exception) -> InvalidOptionErr
 
 
 def timeouts(url: URL) -> dict[str, int]:
-    """How long a driver waits, as arguments that the URL lacks; by default it is forever."""
+    """The driver's timeouts that the URL does not set; by default it waits forever."""
     return {name: value for name, value in _waits_of_driver(url).items() if name not in url.query}
 
 
-# Longer than servers let statements wait for a lock by default (50 s in MySQL).
+# Longer than the servers' default lock time-outs (50 s in MySQL).
 _ANSWER_S = 120
 _CONNECT_S = 30
 _OWN_JDBC_PROPERTIES = ("schema-version", "strict-mode", "init-catalog-tables")
-# Maps names of the JDBC driver to those of libpq.
+# Maps parameters of the JDBC driver to those of libpq.
 _PARAMETERS = {
     "sslmode": "sslmode",
     "sslrootcert": "sslrootcert",
@@ -118,7 +118,7 @@ def _parsed(catalog: str, uri: str) -> URL:
             "another of SQLAlchemy's forms, with special characters percent-encoded"
         ) from None
     if url.username is not None and "@" in f"{url.host}{url.database}":
-        # Of the user or the password, as they are: the rest would be taken for the host.
+        # An unescaped @ in the user or password: the rest would be taken for the host.
         raise InvalidOptionError(
             f"catalog {catalog}: the uri of its database has more than one @; percent-encode "
             "special characters in the user and the password (@ is %40, / is %2F)"
@@ -136,7 +136,7 @@ def _connection_properties(properties: Mapping[str, str]) -> dict[str, str]:
 
 
 def _postgresql(catalog: str, url: URL, given: dict[str, str]) -> URL:
-    """Adds the JDBC driver's parameters, and a driver that is installed, to the URL."""
+    """Adds the JDBC driver's parameters, and an installed driver, to the URL."""
     user, password = given.pop("user", None), given.pop("password", None)
     if unknown := [key for key in given if key not in _PARAMETERS]:
         raise InvalidOptionError(
@@ -148,7 +148,7 @@ def _postgresql(catalog: str, url: URL, given: dict[str, str]) -> URL:
         old = find_spec("psycopg") is None and find_spec("psycopg2") is not None
         url = url.set(drivername="postgresql+psycopg2" if old else "postgresql+psycopg")
     elif url.drivername == "postgresql+psycopg2" and find_spec("psycopg2") is None:
-        # Its successor takes the same parameters.
+        # Its successor accepts the same parameters.
         url = url.set(drivername="postgresql+psycopg")
     if user is not None:
         url = url.set(username=user)
@@ -181,7 +181,7 @@ def _last(value: str | tuple[str, ...]) -> str:
 def _waits_of_driver(url: URL) -> dict[str, int]:
     match url.get_backend_name(), url.get_driver_name():
         case "sqlite", _:
-            # Only one writer at a time can lock a file; the others wait.
+            # Only one writer at a time can lock a file; others wait.
             return {"timeout": 60}
         case _, "pymysql" | "mysqldb":
             return {
@@ -190,7 +190,7 @@ def _waits_of_driver(url: URL) -> dict[str, int]:
                 "write_timeout": _ANSWER_S,
             }
         case "postgresql", "psycopg" | "psycopg2":
-            # libpq has no time for an answer; it finds out if the other machine is gone.
+            # libpq has no answer time-out; it detects if the other machine is gone.
             return {
                 "connect_timeout": _CONNECT_S,
                 "tcp_user_timeout": _ANSWER_S * 1000,

@@ -1,4 +1,4 @@
-"""Statements other than queries, a room for each kind."""
+"""Runs statements other than queries, grouped by kind."""
 
 from __future__ import annotations
 
@@ -11,4 +11,4 @@ COMMANDS = (
     *procedures.COMMANDS,
     *descriptions.COMMANDS,
 )
-"""The kinds of statements; the first whose words a statement begins with runs it."""
+"""The kinds of statements; the first one whose words a statement begins with runs it."""

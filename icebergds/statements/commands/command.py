@@ -1,4 +1,4 @@
-"""What runs statements that begin with certain words (`Command`)."""
+"""Runs statements that begin with certain words (`Command`)."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from icebergds.statements.spark_sql import Arguments
 from icebergds.statements.text.cursor import Cursor
 
 Run: TypeAlias = Callable[[NameScope, Cursor, Arguments], DataFrame | None]
-"""Runs a statement from its first word on.
+"""Runs a statement, starting at its first word.
 
-Parameters are literals in its text by then. It returns None if the statement concerns Spark's own
-tables only, which then runs it, with our tables where it reads them.
+Parameters have been replaced by literals in its text. Returns None if the statement concerns only
+Spark's own tables; Spark then runs it, with our tables where it reads them.
 """
 
 
@@ -25,8 +25,8 @@ class Command:
     """A kind of statement.
 
     Attributes:
-        words: its first, in upper case.
-        applies: whether a statement with these words is of the kind; None if it always is.
+        words: the first words of the statement, in upper case.
+        applies: decides if a statement with these words is of this kind; None if it always is.
     """
 
     words: tuple[str, ...]

@@ -21,7 +21,7 @@ from icebergds.spark.session import acting_in, session_setting
 from icebergds.spec.table_properties import WAP_ENABLED
 from icebergds.suggestions import did_you_mean
 
-# Of Spark's own tables and views.
+# Qualifiers of Spark's own tables and views.
 _OF_SPARK = frozenset({"spark_catalog", "global_temp", "session", "system"})
 
 
@@ -30,7 +30,7 @@ class CatalogName:
     """A name in one of our catalogs: of a table, a view or a namespace.
 
     Attributes:
-        parts: without the catalog's.
+        parts: without the catalog's name.
     """
 
     catalog: str
@@ -42,11 +42,11 @@ class CatalogName:
 
 @dataclass(frozen=True)
 class NameScope:
-    """What names mean in one statement; catalogs are loaded once.
+    """Resolves the names of one statement; loads each catalog once.
 
     Attributes:
-        views: those whose queries the names are in, the outermost first. Temporary views of the
-            session mean nothing there.
+        views: the views whose queries contain the names, outermost first; the session's temporary
+            views are not visible there.
     """
 
     spark: SparkSession
@@ -58,7 +58,7 @@ class NameScope:
         return current_namespace(self.spark)
 
     def within(self, view: CatalogName, current: CurrentNamespace) -> NameScope:
-        """What names mean in the query of a view.
+        """The scope for names in the query of a view.
 
         Args:
             current: where the view looks for names without a catalog.
@@ -68,10 +68,10 @@ class NameScope:
         return scope
 
     def at(self, current: CurrentNamespace) -> NameScope:
-        """What names mean in the query of a temporary view.
+        """The scope for names in the query of a temporary view.
 
         Args:
-            current: where names without a catalog are looked for.
+            current: where the view looks for names without a catalog.
         """
         scope = NameScope(self.spark, (), self._loaded)
         scope.__dict__["current"] = current
@@ -82,17 +82,17 @@ class NameScope:
         return [name for name in sorted(self._of_session | self._configured) if self._is_free(name)]
 
     def is_catalog(self, name: str) -> bool:
-        """Whether a catalog of ours has the name, and none that Spark is configured with."""
+        """Whether one of our catalogs has the name, and no catalog configured in Spark."""
         if name in self._of_session:
             return self._is_free(name)
         return name in self._configured and self._is_free(name)
 
     def is_of_spark(self, name: str) -> bool:
-        """Whether a catalog of Spark's has the name, or something else that it looks for first."""
+        """Whether Spark resolves the name first, to a catalog or something else."""
         return name.lower() in _OF_SPARK or not self._is_free(name)
 
     def table(self, parts: tuple[str, ...], *, may_be_temporary: bool = True) -> CatalogName | None:
-        """What a name of a table or view stands for; None if it is one of Spark's own.
+        """Resolves the name of a table or view; None if it is Spark's own.
 
         Args:
             may_be_temporary: look for temporary views first.
@@ -100,7 +100,7 @@ class NameScope:
         first, *rest = parts
         if rest and first in self._of_session and self._is_free(first):
             return CatalogName(first, tuple(rest))
-        # Of configurations that Spark does not know: two parts may be a table in its own catalog.
+        # Configured outside of Spark: a name of two parts may be a table of Spark's own catalog.
         if len(rest) > 1 and first in self._configured and self._is_free(first):
             return CatalogName(first, tuple(rest))
         current = self.current
@@ -113,7 +113,7 @@ class NameScope:
         return CatalogName(current.catalog, (*current.namespace, first))
 
     def namespace(self, parts: tuple[str, ...]) -> CatalogName | None:
-        """What a name of a namespace stands for; None if it is one of Spark's own."""
+        """Resolves the name of a namespace; None if it is Spark's own."""
         if parts and self.is_catalog(parts[0]):
             return CatalogName(parts[0], parts[1:])
         if self.current.catalog is None or (parts and self.is_of_spark(parts[0])):
@@ -133,7 +133,7 @@ class NameScope:
         """A catalog of ours.
 
         Raises:
-            InvalidOptionError: nothing configures it, or not completely.
+            InvalidOptionError: it is not configured, or not completely.
         """
         if name not in self._loaded:
             with acting_in(self.spark):
@@ -144,11 +144,11 @@ class NameScope:
         """A catalog of ours that a statement needs.
 
         Raises:
-            InvalidStatementError: there is none of the name.
+            InvalidStatementError: no catalog has the name.
         """
         if self.is_catalog(name):
             return self.catalog(name)
-        # It may have been configured by other ways than `conf.set`.
+        # It may have been configured in another way than by `conf.set`.
         read_catalogs_again(self.spark)
         for kept in ("_of_session", "_configured"):
             self.__dict__.pop(kept, None)
@@ -175,7 +175,7 @@ class NameScope:
 
 
 AUDITED_BRANCH = "spark.wap.branch"
-"""The session's setting of the branch that is written, and read once it exists."""
+"""The session's setting for the branch to write, and to read once it exists."""
 
 _BRANCH = "wap.branch"
 
@@ -212,7 +212,7 @@ def audited_branch(spark: SparkSession, table: Table) -> str | None:
 
 
 _DEFAULT_CATALOG = "spark.icebergpy.default-catalog"
-"""The setting that names the catalog of names without one, until a statement chooses another."""
+"""The setting for the default catalog, used until a statement chooses another."""
 
 _CHOSEN = "current namespace"
 
@@ -222,9 +222,9 @@ class CurrentNamespace:
     """Where names without a catalog are looked for.
 
     Attributes:
-        catalog: one of ours; None while Spark's own catalogs count.
-        namespace: in the catalog. In the queries of views it begins with the catalog if that is one
-            of Spark's.
+        catalog: one of ours; None while one of Spark's own is current.
+        namespace: within the catalog. In the query of a view, it starts with the catalog's name if
+            the catalog is Spark's own.
     """
 
     catalog: str | None = None
@@ -232,7 +232,7 @@ class CurrentNamespace:
 
 
 def current_namespace(spark: SparkSession) -> CurrentNamespace:
-    """What the session's statements have chosen, or else its default catalog."""
+    """The namespace chosen by a statement of the session, or else its default catalog."""
     chosen = session_of(spark).kept.get(_CHOSEN)
     if chosen is None:
         chosen = CurrentNamespace(spark.conf.get(_DEFAULT_CATALOG, None))
@@ -242,5 +242,5 @@ def current_namespace(spark: SparkSession) -> CurrentNamespace:
 
 
 def set_current_namespace(spark: SparkSession, chosen: CurrentNamespace) -> None:
-    """Chooses for the statements that follow in the session."""
+    """Sets the namespace for the session's following statements."""
     session_of(spark).kept[_CHOSEN] = chosen

@@ -1,4 +1,4 @@
-"""Reads names in statements, also of `IDENTIFIER(...)`, and writes them as Spark does."""
+"""Reads names in statements, including `IDENTIFIER(...)`, and writes them as Spark does."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from icebergds.statements.text.cursor import Cursor
 def read_name(
     scope: NameScope, cursor: Cursor, expected: str = "the name of a table"
 ) -> tuple[str, ...]:
-    """Reads the parts of a name, or those of the text that `IDENTIFIER(...)` gives."""
+    """Reads the parts of a name, or of the text that `IDENTIFIER(...)` evaluates to."""
     parts = cursor.name(expected)
     if len(parts) > 1 or parts[0].upper() != "IDENTIFIER" or not cursor.is_at_sign("("):
         return parts
@@ -27,7 +27,7 @@ def read_name(
 def name_in_query(
     scope: NameScope, arguments: Arguments, expression: Cursor
 ) -> tuple[str, ...] | None:
-    """The parts of the name that `IDENTIFIER(expression)` gives; None if Spark is to find it."""
+    """The parts of the name in `IDENTIFIER(expression)`; None if Spark has to evaluate it."""
     given = arguments.parameters
     if isinstance(given, Sequence):
         markers = [token.is_sign("?") for token in expression.tokens[: expression.end]]
@@ -61,5 +61,5 @@ _PLAIN = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
 
 def shown_name(parts: Iterable[str]) -> str:
-    """Joins parts to a name; those that SQL would not read as one are in backticks."""
+    """Joins parts to a name, with backticks around parts that SQL would not read as one name."""
     return ".".join(part if _PLAIN.fullmatch(part) else in_backticks([part]) for part in parts)

@@ -1,4 +1,4 @@
-"""Loads the table that a name in a statement stands for, with what its last part may select."""
+"""Loads the table that a name refers to, with the version or metadata table that it selects."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from icebergds.statements.names.scope import CatalogName, NameScope
 from icebergds.suggestions import did_you_mean
 
 _KINDS = {kind.value: kind for kind in MetadataTable}
-# A metadata table in Java, here the rows of a read.
+# A metadata table in Java, a read option here.
 _CHANGES = "changes"
 _CHANGE_FEED = "read-change-feed"
 
 
 @dataclass(frozen=True, slots=True)
 class NamedTable:
-    """A table and what a name selects of it.
+    """A table, and the version, changes or metadata table that a name selects.
 
     Attributes:
-        name: of the table.
-        options: of reads: the branch, tag, snapshot, time or changes that the name ends with.
+        name: of the table, without the part that selects.
+        options: read options: the branch, tag, snapshot, time or changes that the name ends with.
         metadata_table: the metadata table that the name ends with.
     """
 
@@ -50,7 +50,7 @@ class NamedTable:
 
 
 def find_table(scope: NameScope, name: CatalogName) -> NamedTable:
-    """The table of a name, or the one of which the last part selects something.
+    """The table of a name, or the one that the last part of the name selects from.
 
     A table of the whole name comes first: `t.files` may be the table `files` in a namespace `t`.
 
@@ -75,17 +75,17 @@ def find_table(scope: NameScope, name: CatalogName) -> NamedTable:
     try:
         table = catalog.load_table(shorter.parts)
     except (NoSuchTableError, NoSuchNamespaceError, InvalidOptionError):
-        # Of one part left, some catalogs have no tables.
+        # Some catalogs have no tables with a name of one part.
         raise _not_found(name, whole) from None
     return NamedTable(shorter, table, options, kind)
 
 
 def find_table_to_write(scope: NameScope, name: CatalogName) -> NamedTable:
-    """The table of a name that a statement changes, and the branch of it.
+    """The table, and the branch, that a statement writes to.
 
     Raises:
         NoSuchTableError: there is no such table.
-        InvalidStatementError: the name selects what cannot be written.
+        InvalidStatementError: the name selects something that cannot be written to.
     """
     found = find_table(scope, name)
     if found.metadata_table is not None:

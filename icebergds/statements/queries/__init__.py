@@ -1,1 +1,1 @@
-"""Queries: the tables that they name are replaced by scans, pruned by the query."""
+"""Replaces the tables that a query names with scans, pruned by the query."""

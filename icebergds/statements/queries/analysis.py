@@ -1,4 +1,4 @@
-"""Finds out what the SELECTs of a query say of the rows of our tables (`QueryAnalysis`)."""
+"""Finds what the SELECTs of a query say about the rows of our tables (`QueryAnalysis`)."""
 
 from __future__ import annotations
 
@@ -54,20 +54,20 @@ from icebergds.statements.queries.outputs import (
 from icebergds.statements.queries.relations import Relation
 from icebergds.statements.text.cursor import Cursor
 
-# A class of sqlglot's tree.
+# A node of sqlglot's tree.
 _Node = Any
 
 Path: TypeAlias = tuple[str, ...]
-"""A column, or a field in one."""
+"""A column, or a field nested in one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Equality:
-    """Rows of a relation matter only if a column has a value that a column of another one has.
+    """Only rows whose column equals some value of another relation's column matter.
 
     Attributes:
-        number, column: of the relation whose rows matter.
-        by, by_column: of the other one.
+        number, column: the relation whose rows matter, and its column.
+        by, by_column: the other relation, and its column.
     """
 
     number: int
@@ -78,10 +78,10 @@ class Equality:
 
 @dataclass(frozen=True)
 class QueryAnalysis:
-    """What the SELECTs of a query say of our relations, which go by their number.
+    """What the SELECTs of a query say about our relations, which are identified by number.
 
     Attributes:
-        tree: sqlglot's, of the outline.
+        tree: sqlglot's tree of the outline.
     """
 
     relations: Sequence[Relation]
@@ -92,17 +92,17 @@ class QueryAnalysis:
     now: datetime
 
     def numbers(self, select: _Node) -> list[int | None]:
-        """Which of our relations each relation of a SELECT is; None for others."""
+        """The number of each relation of a SELECT; None for relations that are not ours."""
         found = self._numbers_found
         if id(select) not in found:
             found[id(select)] = self._numbers(relations_of(select))
         return found[id(select)]
 
     def carry_conditions(self, needed: ViewNeeded | None) -> None:
-        """Adds what is needed of the results of queries within the query to these.
+        """Adds conditions on the results of inner queries to those queries.
 
         Args:
-            needed: of the query's own result, if it is one of a view.
+            needed: of the query's own result, if the query is a view's.
         """
         carrier = Carrier(self._derived, self._names_of, self._type_of)
         if needed is not None and needed.condition != TRUE:
@@ -110,7 +110,7 @@ class QueryAnalysis:
         carrier.carry()
 
     def named(self, select: _Node, numbers: Sequence[int | None]) -> set[int]:
-        """Those of our relations whose columns the query calls by their own names."""
+        """Our relations whose columns the query does not rename."""
         return {
             number
             for node, number in zip(relations_of(select), numbers, strict=True)
@@ -118,7 +118,7 @@ class QueryAnalysis:
         }
 
     def conditions(self, select: _Node, numbers: Sequence[int | None]) -> dict[int, Expr]:
-        """What is true for all rows of a relation that a SELECT needs."""
+        """For each of our relations, a condition that is true for all rows that a SELECT needs."""
         names = self._names_of(select)
         found: dict[int, Expr] = {}
         for deciding in deciding_conditions(select):
@@ -137,7 +137,7 @@ class QueryAnalysis:
         return found
 
     def equalities(self, select: _Node) -> Iterator[Equality]:
-        """The columns of relations that must be equal to columns of others."""
+        """Columns of relations that must be equal to columns of other relations."""
         names = self._names_of(select)
         for deciding in deciding_conditions(select):
             for conjunct in conjuncts_of(deciding.node):
@@ -149,7 +149,7 @@ class QueryAnalysis:
     def _equal(
         self, node: _Node, names: Names, select: _Node, deciding: Deciding
     ) -> Iterator[tuple[int, Path, tuple[int, Path]]]:
-        """Columns of the SELECT, by their place in it, with columns of ours that they equal."""
+        """Columns of the SELECT's relations, by position, with columns of ours that they equal."""
         if node.key == "eq":
             left, right = (
                 names.owner(side, deciding.visible) for side in (node.this, node.expression)
@@ -158,7 +158,7 @@ class QueryAnalysis:
                 return
             for (at, path), (by, by_path) in ((left, right), (right, left)):
                 found = self._column(select, by, by_path)
-                # The name of a hidden relation is one of another SELECT around.
+                # A name hidden here resolves in an outer SELECT.
                 if found is not None and by not in deciding.hidden:
                     yield at, path, found
         elif node.key == "in" and (query := node.args.get("query")) is not None:
@@ -167,7 +167,7 @@ class QueryAnalysis:
                 yield *left, found
 
     def _chosen(self, select: _Node) -> tuple[int, Path] | None:
-        """The relation and column whose values a sub-query chooses from, if it is of one table."""
+        """The relation and column that a sub-query selects, if it reads one table."""
         if select.key != "select" or len(select.expressions) != 1 or not is_plain(select):
             return None
         if len(relations_of(select)) != 1 or select.args.get("laterals"):
@@ -178,11 +178,11 @@ class QueryAnalysis:
     def _column(
         self, select: _Node, at: int, path: Path, *, is_chosen: bool = False
     ) -> tuple[int, Path] | None:
-        """The column of ours that has all values of a column of a SELECT's relation.
+        """The column of ours that contains all values of a column of a SELECT's relation.
 
         Args:
-            at: the place of the relation in the SELECT.
-            is_chosen: whether rows of ours with other values must not matter at all.
+            at: the position of the relation in the SELECT.
+            is_chosen: only if rows of ours with other values cannot affect the result.
         """
         number = self.numbers(select)[at]
         if number is not None:
@@ -204,7 +204,7 @@ class QueryAnalysis:
         return None if found is None else self._column(query, *found, is_chosen=is_chosen)
 
     def _within(self, relation: _Node, path: Path) -> tuple[_Node, Term] | None:
-        """The SELECT whose result a relation is, and what the column of a path is there."""
+        """The SELECT whose result a relation is, and the term in it for the column of a path."""
         query, outputs = self._derived.query_of(relation), self._derived.result_of(relation)
         if query is None or query.key != "select" or outputs is None:
             return None
@@ -215,7 +215,7 @@ class QueryAnalysis:
 
     @cached_property
     def _uses(self) -> Mapping[int, int]:
-        """How many relations each query within the query is."""
+        """How many relations read each inner query."""
         return {id(query): len(uses) for query, uses in self._derived.uses()}
 
     def _names_of(self, select: _Node) -> Names:
@@ -223,7 +223,7 @@ class QueryAnalysis:
         if id(select) not in found:
             nodes, numbers = relations_of(select), self.numbers(select)
             sources = [self._source(*each) for each in zip(nodes, numbers, strict=True)]
-            # Of a view's columns, those are known by their names that no relation has.
+            # Columns of a lateral view are unknown; match only names that no relation has.
             views = [Source(frozenset({(name,)}), frozenset()) for name in lateral_views(select)]
             found[id(select)] = Names(
                 [*sources, *views], joined_names(select), self._is_case_sensitive
@@ -236,12 +236,12 @@ class QueryAnalysis:
 
     @cached_property
     def _numbers_found(self) -> dict[int, list[int | None]]:
-        """The numbers of SELECTs that were asked for, by the identities of these."""
+        """Numbers already found for SELECTs, keyed by `id`."""
         return {}
 
     @cached_property
     def _names_found(self) -> dict[int, Names]:
-        """What names of SELECTs that were asked for mean, by the identities of these."""
+        """Names already resolved for SELECTs, keyed by `id`."""
         return {}
 
     def _add_needed(self, carrier: Carrier, needed: ViewNeeded) -> None:
@@ -332,7 +332,7 @@ class QueryAnalysis:
         return {each.reference.start: at for at, each in enumerate(self.relations)}
 
     def _place(self, node: _Node) -> int | None:
-        """Where a table that sqlglot found is named in the query; None for other relations."""
+        """Where the query names a table that sqlglot found; None for other relations."""
         if node.key != "table" or node.args.get("joins") or not hasattr(node.parts[0], "meta"):
             return None
         start = node.parts[0].meta.get("start")
@@ -362,7 +362,7 @@ class QueryAnalysis:
 
 
 def _named(needed: ViewNeeded, outputs: Sequence[Output]) -> list[Output] | None:
-    """The columns of a view's query by the names of the view; None if they are others now."""
+    """The columns of a view's query under the names of the view; None if they have changed."""
     if needed.of_query is not None:
         for output, name in zip(outputs, needed.of_query, strict=False):
             if output.name is not None and output.name.lower() != name.lower():

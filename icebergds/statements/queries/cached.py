@@ -1,4 +1,4 @@
-"""Keeps the rows of tables that CACHE TABLE has cached, while the tables stay as they are."""
+"""Keeps the rows of tables cached by CACHE TABLE until the tables change."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class _Cached:
 def cached_rows(
     spark: SparkSession, source: NamedTable, columns: Sequence[ColumnPath] | None
 ) -> DataFrame | None:
-    """The cached rows of a table; None if there are none, or of another state.
+    """The cached rows of a table; None if there are none, or the table has changed.
 
     Args:
         columns: those that are read; None for all of the table's.

@@ -1,9 +1,9 @@
-"""Carries conditions on the results of queries within a query into these queries.
+"""Pushes conditions on the results of inner queries into those queries.
 
 In `SELECT * FROM (SELECT id AS i, day FROM t) AS d WHERE d.i = 1`, rows of `t` matter only if
-`id = 1`. The condition becomes a part of the inner WHERE, in sqlglot's tree alone: Spark runs the
-query as it is. A common table expression that is read in several places gets what holds in one of
-them at the least.
+`id = 1`. The condition is added to the inner WHERE in sqlglot's tree only: Spark runs the query
+unchanged. A common table expression that is read in several places gets the conditions joined with
+OR.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ from icebergds.statements.queries.outputs import (
     keys_of,
 )
 
-# A class of sqlglot's tree.
+# A node of sqlglot's tree.
 _Node = Any
-# Of conditions that are carried into one query: they may double with each query within.
+# Limit for the conditions pushed into one query: their size may double at each level.
 _MOST_NODES = 5000
 
 
@@ -40,8 +40,8 @@ class Condition:
     """A condition on the result of a query.
 
     Attributes:
-        node: sqlglot's tree.
-        path_of: the path of the column of the result that a node is; None for others.
+        node: a node of sqlglot's tree.
+        path_of: gives the path of the result's column that a node refers to; None for other nodes.
     """
 
     node: _Node
@@ -54,7 +54,7 @@ class Reader:
 
     Attributes:
         conditions: true for all rows that it needs.
-        named: gives the columns of the result the names that they have in the conditions.
+        named: names the columns of the result as the conditions do.
     """
 
     conditions: Sequence[Condition]
@@ -63,11 +63,11 @@ class Reader:
 
 @dataclass(frozen=True, slots=True)
 class Carrier:
-    """Carries conditions inwards.
+    """Pushes conditions inwards.
 
     Attributes:
-        names_of: what the names of a SELECT's columns mean.
-        type_of: of a term of a SELECT; None if it is not known.
+        names_of: resolves the columns of a SELECT.
+        type_of: the type of a SELECT's term; None if it is not known.
     """
 
     derived: DerivedQueries
@@ -75,17 +75,17 @@ class Carrier:
     type_of: Callable[[_Node, Term], IcebergType | None]
 
     def carry(self) -> None:
-        """Adds to the WHERE of each query within a query what one of its readers needs."""
+        """Adds to the WHERE of each inner query that at least one of its readers needs the row."""
         for query, uses in self.derived.uses():
             self.add(query, [self._reader(use) for use in uses])
 
     def add(
         self, query: _Node, readers: Sequence[Reader], types: Sequence[IcebergType] | None = None
     ) -> None:
-        """Adds to the WHERE of a query what one of its readers needs.
+        """Adds to the WHERE of a query that at least one of its readers needs the row.
 
         Args:
-            types: of the columns of the result, in their order, if it is cast to such.
+            types: the types that the result's columns are cast to, in their order, if they are.
         """
         branches = branches_of(query)
         if not branches or not all(reader.conditions for reader in readers):
@@ -125,7 +125,7 @@ class Carrier:
     def _columns(
         self, branches: Sequence[_Node], types: Sequence[IcebergType] | None
     ) -> list[list[Output]] | None:
-        """The columns of a result, as each SELECT of it has them; None if they are not known."""
+        """The result's columns in each of its SELECTs; None if they are not known."""
         found = [self.derived.outputs(select) for select in branches]
         known = [each for each in found if each is not None]
         if len(known) < len(found) or len({len(each) for each in known}) > 1:
@@ -152,10 +152,10 @@ class Carrier:
         terms: Sequence[Term | None],
         wanted: IcebergType | None,
     ) -> Sequence[Term | None]:
-        """Columns that make one of a result without a cast; None for others.
+        """Columns that are combined into one of the result without a cast; None for others.
 
         Args:
-            wanted: the type of the result's column; None for that of the first one.
+            wanted: the type of the result's column; None for the type of the first one.
         """
         for select, term in zip(branches, terms, strict=True):
             found = None if term is None else self.type_of(select, term)
@@ -171,7 +171,7 @@ def _path_of(names: Names, at: int, visible: int, node: _Node) -> Parts | None:
 
 
 def same_column(names: Names, term: Term) -> tuple[int | None, Parts, OfColumn | None]:
-    """What is equal for two names of the same column."""
+    """A key that is equal for two names of the same column."""
     at, path = names.resolved(term.parts, len(names.sources)) or (None, term.parts)
     return at, tuple(part.lower() for part in path), term.of_column
 
@@ -183,7 +183,7 @@ def _has_query(condition: _Node) -> bool:
 
 
 def _inner(condition: Condition, terms: Mapping[str, Term | None]) -> _Node:
-    """A condition by the names that columns have within a query."""
+    """A condition with columns named as within the inner query."""
     from sqlglot.expressions import Paren
 
     def replaced(node: _Node) -> _Node:
@@ -192,7 +192,7 @@ def _inner(condition: Condition, terms: Mapping[str, Term | None]) -> _Node:
         path = condition.path_of(node)
         term = None if path is None else terms.get(path[0].lower())
         if path is None or term is None or (term.of_column and len(path) > 1):
-            # No column has this name: nothing is known of a condition on it.
+            # No column has this name, so nothing is known about a condition on it.
             return as_node(("",), None)
         return as_node((*term.parts, *path[1:]), term.of_column)
 
@@ -227,7 +227,7 @@ _PARTS = (
     *("with_", "with", "hint", "distinct", "expressions", "from_", "from", "joins", "laterals"),
     *("where", "group", "having", "order", "sort", "cluster", "distribute"),
 )
-# Functions that have other values for a row where other rows are not read.
+# Functions whose value for a row changes if other rows are not read.
 _NOT_OF_ROWS = frozenset(
     """
     INPUT_FILE_BLOCK_LENGTH INPUT_FILE_BLOCK_START INPUT_FILE_NAME MONOTONICALLY_INCREASING_ID RAND

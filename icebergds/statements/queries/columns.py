@@ -1,4 +1,4 @@
-"""Finds the columns that a query can need of a table, and the fields of structs."""
+"""Finds the columns, and fields of structs, that a query can need from a table."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from icebergds.statements.queries.joins import relations_of
 from icebergds.statements.queries.needed import ColumnPath
 from icebergds.statements.text.cursor import Cursor
 
-# A class of sqlglot's tree.
+# A node of sqlglot's tree.
 _Node = Any
 
 
 def words_of(query: Cursor) -> frozenset[str]:
-    """All words and names of a query, in lower case: whatever it needs is among them."""
+    """All words and names of a query in lower case, which include all that it needs."""
     tokens = query.tokens[query.at : query.end]
     return frozenset(token.identifier.lower() for token in tokens if token.is_identifier)
 
@@ -40,13 +40,13 @@ def named_columns(
     takes_all: bool,
     query: Cursor | None = None,
 ) -> Sequence[ColumnPath] | None:
-    """The columns that a query can need; None for all of the table's and no others.
+    """The columns that a query can need; None for exactly the table's own columns.
 
     Args:
         words: of the query.
         further: the table's metadata columns.
         takes_all: whether it may need columns that it does not name.
-        query: its text, if fields of structs can be told by it.
+        query: its text, if the fields of structs can be derived from it.
     """
     own = [field.name for field in schema.fields]
     known = {name.lower() for name in own}
@@ -66,7 +66,7 @@ def named_columns(
 
 
 def _named_fields(query: Cursor, column: NestedField) -> list[ColumnPath]:
-    """The fields of a struct that a query names; the column where it may need the whole of it."""
+    """The fields of a struct that a query names; the column if the query may need all of it."""
     whole = (column.name,)
     if not isinstance(column.field_type, StructType):
         return [whole]
@@ -82,7 +82,7 @@ def _named_fields(query: Cursor, column: NestedField) -> list[ColumnPath]:
 
 
 def _path_at(tokens: Sequence[Token], at: int, column: NestedField) -> ColumnPath:
-    """The field that a name leads to by way of structs."""
+    """The field that a dotted name leads to through structs."""
     path, field_type = [column.name], column.field_type
     while isinstance(field_type, StructType):
         ahead = tokens[at + 1 : at + 3]
@@ -104,7 +104,7 @@ def _stars(select: _Node) -> Sequence[_Node]:
 
 
 def _selects_of(star: _Node) -> Iterator[_Node]:
-    """The SELECTs whose relations a star may stand for: its own, and those around LATERAL."""
+    """The SELECTs whose relations a star may expand to: its own, and those around LATERAL."""
     from sqlglot.expressions import Lateral, Select
 
     select = star.find_ancestor(Select)

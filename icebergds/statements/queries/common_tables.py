@@ -23,9 +23,9 @@ class CommonTables:
     """The common table expressions of a statement.
 
     Attributes:
-        text: the clause as it was written, from WITH on; empty if there is none.
+        text: the clause as written, from WITH on; empty if there is none.
         names: in lower case.
-        start: where the statement has the clause.
+        start: the position of the clause in the statement.
     """
 
     text: str = ""
@@ -38,8 +38,8 @@ class CommonTables:
         """Runs a query that may use them.
 
         Args:
-            statement: the one that Spark's errors show the places of.
-            query: the text, in pieces of the statement and others.
+            statement: the statement that positions in Spark's errors refer to.
+            query: the text, in pieces from the statement and added ones.
 
         Errors are those of `run_query`.
         """
@@ -61,7 +61,7 @@ class CommonTables:
             raise
 
     def frame(self, scope: NameScope, arguments: Arguments, statement: str, name: str) -> DataFrame:
-        """The rows of one of them."""
+        """The rows of one of the common table expressions."""
         text = f"SELECT * FROM {in_backticks([name])}"
         return self.query(scope, arguments, statement, [Piece(text, self.start, is_users=False)])
 
@@ -73,7 +73,7 @@ def read_common_tables(cursor: Cursor) -> CommonTables:
     """Reads `WITH name [(columns)] [AS] (query), ...`.
 
     Raises:
-        InvalidStatementError: something else stands there.
+        InvalidStatementError: the clause is malformed.
     """
     start = cursor.at
     cursor.expect("WITH")
@@ -82,7 +82,7 @@ def read_common_tables(cursor: Cursor) -> CommonTables:
     while True:
         names.append(cursor.identifier("the name of a common table expression").lower())
         if cursor.is_at_sign("("):
-            # The names of its columns; or the query, as AS can be left out.
+            # The column names; or the query, because AS is optional.
             cursor.group()
         if cursor.take("MAX", "RECURSION", "LEVEL"):
             cursor.integer()

@@ -1,4 +1,4 @@
-"""Reads what conditions of a SELECT say of the rows of one relation."""
+"""Derives, from the conditions of a SELECT, what holds for the rows of one relation."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from icebergds.expr.nodes import (
 from icebergds.expr.sql import SqlTree, column_parts
 from icebergds.spec.schema import Schema
 
-# A class of sqlglot's tree.
+# A node of sqlglot's tree.
 _Node = Any
 
 
@@ -32,7 +32,7 @@ class Source:
     """A relation of a SELECT.
 
     Attributes:
-        qualifiers: what may stand before its columns: an alias, or parts of a name, in lower case.
+        qualifiers: what may qualify its columns: an alias, or parts of a name, in lower case.
         columns: their names, in lower case; None if they are not known.
     """
 
@@ -42,11 +42,11 @@ class Source:
 
 @dataclass(frozen=True)
 class Names:
-    """What the names of a SELECT's columns mean.
+    """Resolves the column names of a SELECT.
 
     Attributes:
-        joined: names of columns that a join makes of one of each side; None if not known.
-        case_sensitive: whether names that differ in case only are different ones to Spark.
+        joined: names of columns that a join merges from both sides; None if not known.
+        case_sensitive: whether Spark distinguishes names by case.
     """
 
     sources: Sequence[Source]
@@ -54,23 +54,23 @@ class Names:
     case_sensitive: bool = False
 
     def owners(self, condition: _Node, visible: int) -> frozenset[int]:
-        """The relations that have columns in a condition."""
+        """The relations whose columns a condition uses."""
         from sqlglot.expressions import Column
 
         found = (self.owner(column, visible) for column in condition.find_all(Column))
         return frozenset(owner[0] for owner in found if owner is not None)
 
     def owner(self, node: _Node, visible: int) -> tuple[int, tuple[str, ...]] | None:
-        """The relation that a column is of, and its path; None for what is no column of one.
+        """The relation and path of a column; None if the node is not a relation's column.
 
         Args:
-            visible: how many relations a name may be of.
+            visible: how many relations, from the first on, the name may refer to.
         """
         parts = column_parts(node)
         return None if parts is None else self.resolved(parts, visible)
 
     def column_of(self, at: int, visible: int) -> Callable[[tuple[str, ...]], tuple[str, ...]]:
-        """Gives the paths of the columns of one relation, and refuses all other names."""
+        """A function from names to paths of one relation's columns; it rejects other names."""
 
         def path(parts: tuple[str, ...]) -> tuple[str, ...]:
             found = self.resolved(parts, visible)
@@ -81,7 +81,7 @@ class Names:
         return path
 
     def resolved(self, parts: tuple[str, ...], visible: int) -> tuple[int, tuple[str, ...]] | None:
-        """The relation that the column of a name is of, and its path; None if it is not known."""
+        """The relation and path of the column with a name; None if it is not known."""
         lowered = tuple(part.lower() for part in parts)
         with_column = [at for at in self._by_column.get(lowered[0], ()) if at < visible]
         qualified: dict[int, tuple[str, ...]] = {}
@@ -90,7 +90,7 @@ class Names:
                 if at < visible:
                     qualified.setdefault(at, parts[length:])
         if qualified:
-            # A struct of the qualifier's name has fields, too: Spark tries it after qualifiers.
+            # Spark tries qualifiers first, then fields of a struct with the qualifier's name.
             if len(qualified) > 1 or (self.case_sensitive and with_column):
                 return None
             [(at, path)] = qualified.items()
@@ -128,12 +128,12 @@ def said_by(
     time_zone: str | None,
     means_the_same: Callable[[Expr], bool],
 ) -> Expr:
-    """What is true for every row of a table for which a condition is; bound.
+    """What holds for every row of a table for which a condition is true; bound.
 
     Args:
-        tree: of the node; it refuses the names of other relations.
+        tree: of the node; it rejects names of other relations.
         schema: the table's.
-        means_the_same: whether Spark compares the same values as we do.
+        means_the_same: whether Spark compares the values as we do.
     """
 
     def settle(parsed: Expr) -> Expr:

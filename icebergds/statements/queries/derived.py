@@ -1,4 +1,4 @@
-"""The queries within a query whose results are relations of it (`DerivedQueries`)."""
+"""Finds the queries within a query whose results are relations of it (`DerivedQueries`)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from icebergds.statements.queries.outputs import (
     unwrapped,
 )
 
-# A class of sqlglot's tree.
+# A node of sqlglot's tree.
 _Node = Any
 
 
@@ -42,7 +42,7 @@ class DerivedQueries:
     """The queries within a query whose results are relations of it.
 
     Attributes:
-        tree: sqlglot's.
+        tree: sqlglot's tree.
         is_ours: whether a table is one of our relations.
         columns_of_table: the columns of a table, in their order; None if they are not known.
     """
@@ -52,7 +52,7 @@ class DerivedQueries:
     columns_of_table: Callable[[_Node], Sequence[str] | None]
 
     def query_of(self, relation: _Node) -> _Node | None:
-        """The query whose result a relation of a SELECT is; None for other relations."""
+        """The query whose result is a relation of a SELECT; None for other relations."""
         if relation.key != "table":
             return unwrapped(relation) if relation.key == "subquery" else None
         common = self._common_of(relation)
@@ -78,20 +78,20 @@ class DerivedQueries:
         """The columns of a SELECT's result; None if they are not known."""
         found = self._outputs
         if id(select) not in found:
-            # A relation that PIVOT turns has other columns.
+            # PIVOT gives a relation other columns.
             known = is_plain(select)
             found[id(select)] = outputs_of(select, self.columns_of) if known else None
         return found[id(select)]
 
     def named(self, outputs: Sequence[Output] | None, relation: _Node) -> list[Output] | None:
-        """Outputs of the query that is a relation by the names that columns of this have."""
+        """Renames outputs of the query behind a relation to the relation's column names."""
         for naming in (self._common_of(relation), relation):
             if outputs is not None and naming is not None:
                 outputs = renamed(outputs, naming)
         return None if outputs is None else list(outputs)
 
     def uses(self) -> list[tuple[_Node, list[Use]]]:
-        """The queries, each with all relations that it is, behind those that read it."""
+        """The inner queries, each after those that read it, with all relations that read it."""
         found: dict[int, tuple[_Node, list[Use]]] = {}
         for select in selects_of(self.tree):
             for at, relation in enumerate(relations_of(select)):
@@ -101,18 +101,18 @@ class DerivedQueries:
         return _ordered(found)
 
     def _common_of(self, relation: _Node) -> _Node | None:
-        """The common table expression that a relation is; None for others."""
+        """The common table expression that a relation refers to; None for others."""
         common = self._common.get(relation.name.lower()) if relation.key == "table" else None
         return common if common is not None and self._may_be(relation, common) else None
 
     @cached_property
     def _outputs(self) -> dict[int, list[Output] | None]:
-        """The columns of SELECTs that were asked for, by the identities of these."""
+        """Columns already found for SELECTs, keyed by `id`."""
         return {}
 
     @cached_property
     def _common(self) -> Mapping[str, _Node]:
-        """Common table expressions by their names, if all places that read them are known."""
+        """Common table expressions by name, if all references to them are known."""
         from sqlglot.expressions import CTE, Anonymous, Table, With
 
         clauses = list(self.tree.find_all(With))
@@ -139,7 +139,7 @@ class DerivedQueries:
         return {name: each[0] for name, each in found.items() if len(each) == 1}
 
     def _may_be(self, table: _Node, common: _Node) -> bool:
-        """Whether a table of the name of a common table expression is where that can be read."""
+        """Whether a table that has a common table expression's name is within the scope of that."""
         if (
             table.args.get("db")
             or self.is_ours(table)

@@ -1,6 +1,6 @@
-"""Writes conditions and values that stand outside of a query, for Spark to evaluate.
+"""Writes conditions and values outside of queries as expressions for Spark to evaluate.
 
-Their sub-queries read temporary views in the places of our tables: an expression cannot hold a
+Their sub-queries read temporary views instead of our tables, because an expression cannot hold a
 DataFrame.
 """
 
@@ -36,11 +36,11 @@ def open_expressions(
     common: CommonTables,
     qualifiers: Mapping[tuple[str, ...], str],
 ) -> Iterator[Expressions]:
-    """The expressions of a statement; their views are dropped at the end of the block.
+    """Opens the expressions of a statement; drops their views at the end of the block.
 
     Args:
         common: the common table expressions of the statement.
-        qualifiers: what takes the place of qualifiers of columns, by these in lower case.
+        qualifiers: replacements for qualifiers of columns, keyed by the qualifier in lower case.
     """
     expressions = Expressions(scope, arguments, common, qualifiers)
     try:
@@ -58,7 +58,7 @@ class Expressions:
     """Writes the expressions of one statement.
 
     Attributes:
-        views: the temporary views that they read, and what the user wrote for each.
+        views: the temporary views that they read, mapped to what the user wrote.
     """
 
     scope: NameScope
@@ -68,10 +68,10 @@ class Expressions:
     views: dict[str, str] = field(default_factory=dict)
 
     def text(self, expression: Cursor, further: Sequence[Replacement] = ()) -> str:
-        """An expression for Spark, as it was written but for names.
+        """An expression for Spark, as written except for names.
 
         Args:
-            further: what else takes the place of something.
+            further: further replacements.
 
         Errors are those of `replace_tables`.
         """
@@ -80,7 +80,7 @@ class Expressions:
         found += self._named(expression)
         found += further
         taken = [each.span for each in found]
-        # The same qualifier inside a sub-query may be of a table there: both are written alike.
+        # The same qualifier in a sub-query may refer to a table there: replace it in both.
         found += [
             each
             for each in (
@@ -93,7 +93,7 @@ class Expressions:
         return spliced(expression, map(partial(self._with_view, expression.statement), found))
 
     def _with_view(self, statement: str, replacement: Replacement) -> Replacement:
-        """The replacement with the name of a view for its DataFrame."""
+        """Replaces the DataFrame of a replacement with the name of a view."""
         if replacement.frame is None:
             return replacement
         name = f"icebergds_{uuid.uuid4().hex}"
@@ -102,7 +102,7 @@ class Expressions:
         return Replacement(replacement.span, f"{name}{replacement.text}")
 
     def _common(self, expression: Cursor) -> list[Replacement]:
-        """What takes the place of names of common table expressions."""
+        """Replacements for names of common table expressions."""
         if not self.common.names:
             return []
         references = [
@@ -125,7 +125,7 @@ class Expressions:
         return [Replacement(span, "", frame), Replacement(Span(at, at), alias)]
 
     def _named(self, expression: Cursor) -> list[Replacement]:
-        """What takes the place of names in braces, which the user gave beside the text."""
+        """Replacements for names in braces, whose values the user passed with the text."""
         given = self.arguments.named
         if not given:
             return []
@@ -146,14 +146,14 @@ class Expressions:
 
 
 def _restore(error: Exception, views: Mapping[str, str]) -> None:
-    """Makes an error speak of what the user wrote, not of the views in its place."""
+    """Rewrites an error to name what the user wrote instead of our views."""
 
     def written(text: str) -> str:
         return _GENERATED.sub(lambda found: views.get(found["name"], found[0]), text)
 
     if error.args and isinstance(error.args[0], str):
         error.args = (written(error.args[0]), *error.args[1:])
-    # Where PySpark keeps messages of Spark, and its own.
+    # PySpark keeps Spark's messages in the first, its own in the second.
     for attribute in ("_desc", "_message"):
         text = getattr(error, attribute, None)
         if isinstance(text, str):
@@ -164,7 +164,7 @@ _GENERATED = re.compile(r"(?P<name>icebergds_[0-9a-f]{32})(?: AS `(?:[^`]|``)*`)
 
 
 def _comments(expression: Cursor) -> Iterator[Replacement]:
-    """Leaves out comments, so that planning can read the expression; hints stay."""
+    """Removes comments, so that the planner can read the expression; keeps hints."""
     tokens = expression.tokens
     for at in range(expression.at + 1, expression.end):
         span = Span(tokens[at - 1].end, tokens[at].start)

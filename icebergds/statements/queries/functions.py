@@ -1,6 +1,6 @@
-"""Replaces the functions in the namespace `system` of a catalog, which are Iceberg's transforms.
+"""Replaces calls of Iceberg's transforms, the functions in a catalog's namespace `system`.
 
-Spark evaluates what takes their place; the arguments stay where they are written.
+Spark evaluates the replacements; the arguments stay where they are written.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from icebergds.version import __version__
 SYSTEM = "system"
 """The namespace of the functions in each catalog."""
 
-# Names of what is defined or written have parentheses behind them, too.
+# Parentheses after these words follow the name of something defined or written.
 _BEFORE_DEFINED = ("FUNCTION", "TABLE", "VIEW", "INTO", "EXISTS", "REPLACE")
 
 
@@ -33,10 +33,10 @@ class FunctionCall:
 
     Attributes:
         function: its name, in lower case.
-        name: where its whole name stands.
-        end: where the call ends, behind the parenthesis.
+        name: the span of its whole name.
+        end: where the call ends, after the parenthesis.
         arguments: as written.
-        column: the column of a SELECT that it is part of, if that has no name.
+        column: the column of a SELECT that contains it, if the column has no name.
     """
 
     function: str
@@ -47,14 +47,14 @@ class FunctionCall:
 
 
 def find_calls(scope: NameScope, query: Cursor) -> list[FunctionCall]:
-    """The calls of functions of our catalogs in a query, or in a condition, in their order.
+    """The calls of our catalogs' functions in a query or a condition, in order.
 
     Raises:
         InvalidStatementError: a catalog has no such function, or it takes other arguments.
     """
     cursor = Cursor(query.statement, query.tokens, query.at, query.end)
     found: list[FunctionCall] = []
-    # Whether each group of parentheses around is in the list of a SELECT, and in which column.
+    # For each open parenthesis: whether it is in the list of a SELECT, and in which column.
     lists, columns = [False], [0]
     while (token := cursor.peek()) is not None:
         before = cursor.tokens[cursor.at - 1] if cursor.at else None
@@ -89,7 +89,7 @@ def find_calls(scope: NameScope, query: Cursor) -> list[FunctionCall]:
 
 
 def function_named(scope: NameScope, parts: Sequence[str]) -> str | None:
-    """The function of our catalogs that a name stands for; None if it is another one.
+    """The function of our catalogs that a name refers to; None for other functions.
 
     Raises:
         InvalidStatementError: a catalog has no such function.
@@ -110,7 +110,7 @@ def function_named(scope: NameScope, parts: Sequence[str]) -> str | None:
         case [catalog] if name in _FUNCTIONS and scope.is_catalog(catalog):
             return name
         case [] if name in _FUNCTIONS and current.catalog is not None and not current.namespace:
-            # Spark's own come first, and those of the session.
+            # Spark's own functions, and those of the session, take precedence.
             return None if own(scope.spark, "catalog").functionExists(last) else name
     return None
 
@@ -121,13 +121,13 @@ def function_names() -> Sequence[str]:
 
 
 def function_usage(function: str) -> str:
-    """How a function is called, and what it gives."""
+    """How a function is called, and what it returns."""
     known = _FUNCTIONS[function]
     return f"{function}({', '.join(known.parameters)}) - {known.summary}"
 
 
 def names_transform(condition: str) -> str | None:
-    """The first of Iceberg's functions that a condition calls by its name alone."""
+    """The first Iceberg function that a condition calls by its unqualified name."""
     tokens = sql_tokens(condition) or ()
     for before, function, behind in zip((None, *tokens), tokens, tokens[1:], strict=False):
         is_whole = before is None or not before.is_sign(".")
@@ -137,7 +137,7 @@ def names_transform(condition: str) -> str | None:
 
 
 def calls_namesakes(scope: NameScope, query: Cursor) -> bool:
-    """Whether a query calls `x.bucket` or the like that is none of our catalogs' functions."""
+    """Whether a query calls `x.bucket` or the like that is not a function of our catalogs."""
     tokens = query.tokens[query.at : query.end]
     named = {
         function.end
@@ -151,10 +151,10 @@ def calls_namesakes(scope: NameScope, query: Cursor) -> bool:
 
 
 def replace_functions(scope: NameScope, query: Cursor) -> list[Replacement]:
-    """What takes the place of the calls of functions of our catalogs.
+    """Replacements for the calls of our catalogs' functions.
 
     Raises:
-        InvalidStatementError: as `find_calls` does, or an argument has a sub-query.
+        InvalidStatementError: see `find_calls`; or an argument contains a sub-query.
     """
     found: list[Replacement] = []
     named: set[Span] = set()
@@ -171,7 +171,7 @@ def replace_functions(scope: NameScope, query: Cursor) -> list[Replacement]:
 
 @dataclass(frozen=True, slots=True)
 class _Function:
-    """How a function is called, and what takes the place of a call."""
+    """How a function is called, and what replaces a call."""
 
     parameters: Sequence[str]
     summary: str
@@ -179,7 +179,7 @@ class _Function:
 
 
 def _evaluated(expression: str) -> Callable[[FunctionCall], Iterator[Replacement]]:
-    """The value of an expression of `x`, which is the argument, or a struct of the arguments."""
+    """Replaces a call with an expression of `x`: the argument, or a struct of the arguments."""
 
     def replace(call: FunctionCall) -> Iterator[Replacement]:
         names = _FUNCTIONS[call.function].parameters
@@ -230,7 +230,7 @@ _FUNCTIONS: Mapping[str, _Function] = {
 
 
 def _name(cursor: Cursor) -> list[str]:
-    """Reads a name, as far as it goes, or another token."""
+    """Reads a name as far as it goes, or one other token."""
     token = cursor.next()
     if not token.is_identifier:
         return []
@@ -263,7 +263,7 @@ def _check_number(parts: Sequence[str], function: str, number: int) -> None:
 
 
 def _check_first(parts: Sequence[str], argument: Cursor) -> None:
-    """Refuses a number of buckets or a width that is written, and is not above 0."""
+    """Rejects a literal number of buckets, or width, that is not above 0."""
     written = argument.written.strip("() ").replace(" ", "")
     if written.removeprefix("-").isdecimal() and int(written) < 1:
         first = _FUNCTIONS[parts[-1].lower()].parameters[0]
@@ -272,7 +272,7 @@ def _check_first(parts: Sequence[str], argument: Cursor) -> None:
         )
 
 
-# They end the list of a SELECT.
+# Keywords that end the list of a SELECT.
 _BEHIND_LISTS = frozenset(
     """
     FROM WHERE GROUP HAVING ORDER SORT CLUSTER DISTRIBUTE LIMIT OFFSET WINDOW QUALIFY LATERAL UNION
@@ -283,15 +283,15 @@ _OPERATORS = ("+", "-", "*", "/", "%", "||", "=", "==", "<", "<=", ">", ">=", "<
 
 
 def _begins_column(before: Token | None) -> bool:
-    """Whether a column begins behind a token, in the list of a SELECT."""
+    """Whether a column of a SELECT's list begins after a token."""
     return before is not None and (before.is_sign(",") or before.is_word("SELECT", "DISTINCT"))
 
 
 def _unnamed_column(query: Cursor, start: int) -> Span | None:
-    """Where the column stands that begins at a token of the list of a SELECT.
+    """The span of the column that begins at a token of a SELECT's list.
 
-    None if it has a name, or if that cannot be told: a column that is more than calls, columns and
-    literals with operators between them, or has a sub-query.
+    None if it has a name, or if that is unknown: the column contains a sub-query, or something
+    other than calls, columns and literals combined by operators.
     """
     column = Cursor(query.statement, query.tokens, start, query.end)
     try:

@@ -1,7 +1,7 @@
-"""Prunes a table by the values of a small one that it is joined with (dynamic pruning).
+"""Prunes a table by the values of a small table that it is joined with (dynamic pruning).
 
-In `fact JOIN dim ON fact.day = dim.day WHERE dim.holiday`, only the days of holidays matter. Where
-the files of one table are arranged by the column, and the other table is small, its values are
+In `fact JOIN dim ON fact.day = dim.day WHERE dim.holiday`, only the days of holidays matter. If one
+table is partitioned or sorted by the column and the other is small, the small table's values are
 read while the query is planned.
 """
 
@@ -26,12 +26,12 @@ from icebergds.statements.queries.analysis import Equality, Path
 from icebergds.statements.queries.relations import Relation
 
 _LOG = logging.getLogger(__name__)
-# Of the table that is read while planning.
+# Limits for the table that is read while planning.
 _MOST_ROWS = 200_000
 _MOST_BYTES = 32 << 20
 # Fewer files are not worth it.
 _FEWEST_FILES = 4
-# More values are compared by their range.
+# More values are compared by their range only.
 _MOST_VALUES = 1000
 _TYPES = (INT, LONG, DATE, STRING)
 
@@ -39,7 +39,7 @@ _TYPES = (INT, LONG, DATE, STRING)
 def with_joined_values(
     relations: Sequence[Relation], conditions: Mapping[int, Expr], equalities: Sequence[Equality]
 ) -> dict[int, Expr]:
-    """The conditions of relations, and what the values of small tables say beside them.
+    """Adds to the conditions of relations what the values of small tables imply.
 
     Args:
         conditions: by the number of the relation.
@@ -78,7 +78,7 @@ def _said(
     try:
         return _among(values, name, pruned.schema)
     except OverflowError:
-        # Of dates that Python does not have.
+        # Python cannot represent these dates.
         return None
 
 
@@ -105,7 +105,7 @@ def _field(relation: Relation, path: Path) -> NestedField | None:
 
 
 def _is_arranged_by(relation: Relation, field: NestedField) -> bool:
-    """Whether files of a table differ in the values of a column, as far as its layout says."""
+    """Whether a table is partitioned or sorted by a column, so that files differ in its values."""
     source = relation.source
     if not isinstance(source, NamedTable) or _total(relation, "total-data-files") < _FEWEST_FILES:
         return False
@@ -116,14 +116,14 @@ def _is_arranged_by(relation: Relation, field: NestedField) -> bool:
 
 
 def _is_small(relation: Relation, *, is_chosen: bool) -> bool:
-    """Whether a table is cheap to read; also a larger one if a condition chooses its rows."""
+    """Whether a table is cheap to read; the limits are higher if a condition filters its rows."""
     factor = 4 if is_chosen else 1
     rows, size = _total(relation, "total-records"), _total(relation, "total-files-size")
     return 0 <= rows <= factor * _MOST_ROWS and 0 <= size <= factor * _MOST_BYTES
 
 
 def _total(relation: Relation, name: str) -> int:
-    """A total of the snapshot that is read; -1 if it is not known."""
+    """A total from the summary of the snapshot that is read; -1 if it is not known."""
     source = relation.source
     if not isinstance(source, NamedTable) or relation.schema is None:
         return -1
@@ -134,7 +134,7 @@ def _total(relation: Relation, name: str) -> int:
 
 
 def _values(relation: Relation, path: Path, condition: Expr) -> pa.Array | None:
-    """The distinct values of a column of the rows that a condition chooses; None if too many."""
+    """The distinct values of a column in the rows that match a condition; None if too many."""
     source = relation.source
     assert isinstance(source, NamedTable), "it is a table"
     assert relation.schema is not None, "it is read by its schema"

@@ -1,12 +1,12 @@
-"""Finds the conditions of a SELECT that decide which rows of each of its relations matter.
+"""Finds the conditions of a SELECT that decide which rows of each relation matter.
 
-A condition may be applied to the rows of a relation before they are joined if rows for which it is
-not true can change no result:
+A condition may be applied to a relation's rows before the join if rows for which it is not true
+cannot change the result:
 
-- WHERE decides over joined rows. A relation on the side of an outer join that may be missing gives
-  rows of nulls as well, so the condition must not be true for these.
-- ON decides which rows match. Of an outer join's preserved side, rows that match nothing stay in
-  the result, so ON says nothing of that side; rows of the other side that fail it match nothing.
+- WHERE filters joined rows. A relation on the nullable side of an outer join also contributes rows
+  of nulls, so the condition must not be true for these.
+- ON decides which rows match. In an outer join, rows of the preserved side that match nothing stay
+  in the result, so ON does not filter that side; rows of the other side that fail ON match nothing.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Any
 
-# A class of sqlglot's tree.
+# A node of sqlglot's tree.
 _Node = Any
 
 
 class Sides(Enum):
-    """Of which sides rows that fail the condition of a join are not needed."""
+    """The sides whose rows are not needed if they fail a join's condition."""
 
     BOTH = auto()
     LEFT = auto()
@@ -31,14 +31,14 @@ class Sides(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Deciding:
-    """A condition, and the relations of a SELECT that it may decide over.
+    """A condition, and the relations of a SELECT that it may filter.
 
     Attributes:
-        node: sqlglot's tree of it.
-        visible: how many of the relations, from the first on, its names may be of; lateral views
-            come last.
-        hidden: those of them that its names are not of: the right sides of semi and anti joins.
-        decided: the relations, by their number, whose rows it may choose.
+        node: sqlglot's tree of the condition.
+        visible: how many of the relations, from the first on, its names may refer to; lateral
+            views come last.
+        hidden: visible ones that its names cannot refer to: right sides of semi and anti joins.
+        decided: the relations, by number, whose rows it may filter.
         nullable: those of them whose columns may all be null instead.
     """
 
@@ -63,7 +63,7 @@ def lateral_views(select: _Node) -> list[str]:
 
 
 def hidden_relations(select: _Node) -> frozenset[int]:
-    """The relations, by their number, whose columns are not of the joined rows."""
+    """The relations, by number, whose columns are not in the joined rows."""
     joins = select.args.get("joins") or ()
     return frozenset(
         at for at, join in enumerate(joins, start=1) if _kind(join) in ("SEMI", "ANTI")
@@ -71,7 +71,7 @@ def hidden_relations(select: _Node) -> frozenset[int]:
 
 
 def deciding_conditions(select: _Node) -> Iterator[Deciding]:
-    """The conditions of a SELECT; none where its relations are not plainly joined."""
+    """The conditions of a SELECT; none if its relations are not plainly joined."""
     joins: Sequence[_Node] = select.args.get("joins") or ()
     hidden: set[int] = set()
     nullable: set[int] = set()
@@ -106,7 +106,7 @@ def deciding_conditions(select: _Node) -> Iterator[Deciding]:
 
 
 def is_plain(select: _Node) -> bool:
-    """Whether all joins are of known kinds, and no relation is turned into another."""
+    """Whether all joins are of known kinds, and no relation is pivoted."""
     joins = select.args.get("joins") or ()
     return all(_is_known(join) for join in joins) and not any(
         relation.args.get("pivots") for relation in relations_of(select)
@@ -114,7 +114,7 @@ def is_plain(select: _Node) -> bool:
 
 
 def joined_names(select: _Node) -> frozenset[str] | None:
-    """Names in USING, in lower case; None if a join is NATURAL, so that they are not known."""
+    """Names in USING, in lower case; None if a join is NATURAL and they are not known."""
     joins = select.args.get("joins") or ()
     if any(join.args.get("method") for join in joins):
         return None

@@ -1,4 +1,4 @@
-"""Lets columns be qualified as before where a DataFrame stands for a table."""
+"""Keeps qualified column names valid when a DataFrame replaces a table."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from icebergds.statements.text.cursor import Cursor, Span
 def aliases_of(
     query: Cursor, relations: Sequence[Relation], references: Sequence[Reference]
 ) -> list[str | None]:
-    """The aliases that relations get, in backticks; None if the query gives one or none can be.
+    """The aliases to give relations, in backticks; None if the query gives one or cannot have one.
 
-    It is the last part of the name, as in Spark. It is the whole name if something else has the
-    same last part: in the same FROM clause, or where columns are qualified with longer names.
+    As in Spark, it is the last part of the name. It is the whole name if something else has the
+    same last part: in the same FROM clause, or if columns are qualified with longer names.
 
     Args:
-        references: all of the query, also those of Spark's.
+        references: all references of the query, including Spark's tables.
     """
     places = {each.start for each in references}
     found: list[str | None] = []
@@ -43,10 +43,10 @@ def aliases_of(
 def qualifiers(
     query: Cursor, relations: Sequence[Relation], aliases: Sequence[str | None]
 ) -> Iterator[Replacement]:
-    """What takes the place of qualifiers of columns that are longer than an alias.
+    """Replacements for column qualifiers that are longer than an alias.
 
     `lake.db.t.id` is the column `id` of the relation `lake.db.t`, if that has no alias. A qualifier
-    that may be of several tables stays.
+    that may refer to several tables is kept.
     """
     names: dict[tuple[str, ...], set[str]] = {}
     for relation, alias in zip(relations, aliases, strict=True):
@@ -62,7 +62,7 @@ def qualifiers(
 def is_qualified(
     query: Cursor, names: Iterable[Sequence[str]], places: Collection[int] = ()
 ) -> bool:
-    """Whether columns are qualified with more than the last part of the name of a table.
+    """Whether columns are qualified with more than the last part of a table's name.
 
     Args:
         names: of the table.
@@ -75,11 +75,11 @@ def is_qualified(
 def is_name_of_other(
     query: Cursor, last: str, others: Iterable[Reference], places: Collection[int]
 ) -> bool:
-    """Whether something else in a query may be called as the last part of a table's name is.
+    """Whether something else in a query may have the last part of a table's name as its name.
 
     Args:
         others: the places where the query names other tables.
-        places: where names of all tables begin that it reads.
+        places: where the names of all tables that it reads begin.
     """
     if any(each.suffix.alias is None and each.name[-1].lower() == last.lower() for each in others):
         return True
@@ -103,18 +103,18 @@ def _full_name(relation: Relation) -> tuple[str, ...]:
 
 
 def long_qualifiers(name: Sequence[str]) -> list[tuple[str, ...]]:
-    """What may qualify columns of a relation beside the last part of its name, in lower case."""
+    """Longer qualifiers for columns of a relation than the last part of its name, in lower case."""
     return [_lowered(name[first:]) for first in range(len(name) - 1)]
 
 
 def replace_qualifiers(
     query: Cursor, names: Mapping[tuple[str, ...], str], places: Collection[int] = ()
 ) -> Iterator[Replacement]:
-    """What takes the place of qualifiers of columns.
+    """Replacements for qualifiers of columns.
 
     Args:
-        names: what qualifiers, in lower case, are replaced by; with empty text they are left out.
-        places: where names of relations begin, which stay.
+        names: qualifiers, in lower case, with their replacements; empty text removes them.
+        places: where names of relations begin; these are kept.
     """
     if not names:
         return
@@ -127,7 +127,7 @@ def replace_qualifiers(
                 _skip_name(cursor)
             continue
         parts, spans = _name(cursor)
-        # Of `lake.db.t.*`, the whole name is a qualifier.
+        # In `lake.db.t.*`, the whole name is a qualifier.
         is_star = cursor.is_at_sign(".")
         for length in range(len(parts) - (not is_star), 0, -1):
             found = names.get(_lowered(parts[:length]))

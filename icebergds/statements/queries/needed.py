@@ -1,4 +1,4 @@
-"""What a query can need of a table (`Needed`), and of the result of a view (`ViewNeeded`)."""
+"""Defines what a query can need of a table (`Needed`) and of a view's result (`ViewNeeded`)."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from icebergds.spec.schema import Schema
 from icebergds.statements.queries.stars import StarOfColumns
 
 ColumnPath: TypeAlias = tuple[str, ...]
-"""The names that lead to a column, or to a field within structs."""
+"""The names that lead to a column, or to a field nested in structs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Needed:
-    """What a query can need of a table.
+    """What a query may need of a table.
 
     Attributes:
         condition: bound; rows for which it is not true change no result.
-        columns: columns, and fields of those of which no more is needed; None for all.
-        stars: those of the query that must be written as columns, as others are read, too.
-        as_one: its rows must be no union (`PlannedScan`).
+        columns: columns, or fields of those that are needed only in part; None for all.
+        stars: stars of the query to write out as columns, because other columns are read, too.
+        as_one: whether its rows must not be a union (`PlannedScan`).
     """
 
     condition: Expr = TRUE
@@ -33,12 +33,12 @@ class Needed:
 
 @dataclass(frozen=True, slots=True)
 class ViewNeeded:
-    """What is needed of the result of a view's query.
+    """What a query may need of the result of a view's query.
 
     Attributes:
-        schema: of the view.
+        schema: the view's.
         condition: bound to it; rows for which it is not true change no result.
-        of_query: the names that the query's columns had; None if these are found by position.
+        of_query: the names of the query's columns at creation; None to match them by position.
         as_one: as for `Needed`.
     """
 

@@ -1,4 +1,4 @@
-"""Makes the text of a query that sqlglot parses, and finds places of the query in its tree."""
+"""Writes the text of a query for sqlglot to parse, and maps positions in its tree back."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from icebergds.statements.text.cursor import Cursor, Span, literal_value
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """A query without what sqlglot may not know, with placeholders for text.
+    """A query without what sqlglot may not parse, with placeholders for text literals.
 
     Attributes:
-        literals: what the placeholders '@0', '@1' stand for, by Spark's rules.
-        places: where tokens begin in the query, by where they begin in the outline.
+        literals: the values of the placeholders '@0', '@1', by Spark's rules.
+        places: positions of tokens in the query, by their positions in the outline.
     """
 
     text: str
@@ -41,18 +41,18 @@ class Outline:
 
 
 def _is_no_warning(record: logging.LogRecord) -> bool:
-    """Leaves out that sqlglot does not know a statement: Spark runs it."""
+    """Drops sqlglot's warning that it does not know a statement: Spark runs it."""
     return record.levelno > logging.WARNING
 
 
 def outline_of(
     query: Cursor, hidden: Sequence[Span] = (), literals: list[str | bytes] | None = None
 ) -> Outline | None:
-    """The outline of a query; None for one that cannot be analysed.
+    """The outline of a query; None if it cannot be analysed.
 
     Args:
-        hidden: parts that are left out.
-        literals: of another outline, to which those of this one are added.
+        hidden: parts to leave out.
+        literals: literals of another outline, to which those of this one are added.
     """
     pieces: list[str] = []
     literals = [] if literals is None else literals

@@ -1,4 +1,4 @@
-"""Finds the columns of queries that stand as relations in others: sub-queries of FROM, and CTEs."""
+"""Finds the columns of queries that are relations of others: sub-queries in FROM, and CTEs."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from icebergds.expr import nodes
 from icebergds.expr.sql import column_parts, term_of as found_term
 from icebergds.statements.queries.joins import hidden_relations, relations_of
 
-# A class of sqlglot's tree.
+# A node of sqlglot's tree.
 _Node = Any
 
 Parts: TypeAlias = tuple[str, ...]
-"""The name of a column as a query has it, with what qualifies it."""
+"""The name of a column as a query writes it, with its qualifiers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,9 +43,9 @@ class Output:
 
 
 def unwrapped(query: _Node) -> _Node | None:
-    """A query without the parentheses and the alias around it; None for anything else.
+    """A query without the parentheses and alias around it; None for anything else.
 
-    It is None as well if something else belongs to the parentheses, such as LIMIT.
+    It is also None if the parentheses have something else, such as LIMIT.
     """
     while query.key == "subquery":
         if has_more_than(query, "this", "alias"):
@@ -55,7 +55,7 @@ def unwrapped(query: _Node) -> _Node | None:
 
 
 def branches_of(query: _Node) -> list[_Node] | None:
-    """The SELECTs whose rows a query is of, whatever their order; None where it chooses some.
+    """The SELECTs that a query's rows come from, in any order; None if it keeps only some rows.
 
     A condition on columns of the result may be applied to the rows of each of them.
     """
@@ -73,9 +73,8 @@ def outputs_of(
 ) -> list[Output] | None:
     """The columns of a SELECT's result, in their order; None if they are not known.
 
-    Args:
-        columns_of: the columns of a relation of it, in their order, with None for those whose
-            names are not known; None if they are not known.
+    columns_of: the columns of one of its relations, in their order, with None for those whose names
+        are not known; None if the columns are not known.
     """
     outputs: list[Output] = []
     for node in select.expressions:
@@ -95,13 +94,13 @@ def outputs_of(
 
 
 def term_of(node: _Node) -> Term | None:
-    """What a part of the tree is; None for other expressions."""
+    """The term that a node is; None for other expressions."""
     found = found_term(node)
     return None if found is None else Term(*found)
 
 
 def by_name(outputs: Iterable[Output]) -> dict[str, Term | None]:
-    """What outputs are, by their names in lower case; None for ambiguous names."""
+    """The terms of outputs by their names in lower case; None for ambiguous names."""
     found: dict[str, Term | None] = {}
     for output in outputs:
         if output.name is not None:
@@ -118,13 +117,13 @@ def given_names(relation: _Node) -> list[str]:
 
 
 def renamed(outputs: Sequence[Output], relation: _Node) -> list[Output] | None:
-    """Outputs by the names that a relation gives them; None if it gives another number."""
+    """Outputs by the names that a relation gives them; None if the numbers of columns differ."""
     names = given_names(relation)
     return with_names(outputs, names) if names else list(outputs)
 
 
 def with_names(outputs: Sequence[Output], names: Sequence[str]) -> list[Output] | None:
-    """Outputs by other names; None if there is another number of these."""
+    """Outputs by other names; None if there are more or fewer names."""
     if len(names) != len(outputs):
         return None
     return [Output(name, output.term) for name, output in zip(names, outputs, strict=True)]
@@ -133,12 +132,12 @@ def with_names(outputs: Sequence[Output], names: Sequence[str]) -> list[Output] 
 def keys_of(
     select: _Node, outputs: Sequence[Output], same: Callable[[Term], object]
 ) -> frozenset[int]:
-    """Those outputs of a SELECT, by their place, whose values choose whole groups of its rows.
+    """The outputs of a SELECT, by position, whose values select whole groups of its rows.
 
-    Rows are grouped by GROUP BY and by each window; without these, each row is one.
+    Rows are grouped by GROUP BY and by each window; without these, each row is its own group.
 
     Args:
-        same: gives what is equal for two names of the same column.
+        same: gives a key that is equal for two names of the same column.
     """
     from sqlglot.expressions import Window
 
@@ -155,7 +154,7 @@ def keys_of(
 def _places(
     keys: Sequence[_Node], outputs: Sequence[Output], same: Callable[[Term], object]
 ) -> set[int]:
-    """The outputs that are among keys."""
+    """The positions of the outputs that are among keys."""
     terms = {same(term) for key in keys if (term := term_of(key)) is not None}
     return {
         at for at, each in enumerate(outputs) if each.term is not None and same(each.term) in terms
@@ -168,7 +167,7 @@ def _numbered(keys: Sequence[_Node]) -> set[int]:
 
 
 def has_more_than(node: _Node, *known: str) -> bool:
-    """Whether a node of the tree has other parts, too."""
+    """Whether a node of the tree has parts other than the known ones."""
     return any(value for name, value in node.args.items() if name not in known)
 
 

@@ -1,7 +1,7 @@
-"""Finds out what a query can need of each table: a condition and columns.
+"""Finds what a query can need of each table: a condition and columns.
 
-sqlglot parses the query for this alone; Spark runs it as it is, over rows of which at least those
-that matter are there. What cannot be analysed prunes nothing.
+sqlglot parses the query only for this. Spark runs it unchanged, over at least the rows that matter.
+What cannot be analysed prunes nothing.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from icebergds.statements.queries.stars import StarOfColumns, stars_of_columns
 from icebergds.statements.text.cursor import Cursor, Span
 
 _LOG = logging.getLogger(__name__)
-# Names in backticks may then be of many columns.
+# A name in backticks may then match many columns.
 _REGEX_NAMES = "spark.sql.parser.quotedRegexColumnNames"
-# A class of sqlglot's tree.
+# A node of sqlglot's tree.
 _Node = Any
 
 
@@ -43,12 +43,12 @@ def prune(
     time_zone: str | None,
     needed: ViewNeeded | None = None,
 ) -> list[Needed]:
-    """What a query can need of each relation: more than that, where it is not known.
+    """What a query can need of each relation; more than that if it is not known.
 
     Args:
         setting: of the session that runs the query.
         time_zone: of timestamps without an offset.
-        needed: of the query's result, if it is one of a view.
+        needed: of the query's result, if the query is a view's.
 
     Raises:
         InvalidStatementError: a query over several tables names metadata columns beside `*`.
@@ -84,10 +84,10 @@ def prune(
 
 @dataclass(frozen=True, slots=True)
 class _Said:
-    """What the SELECTs of a query say of relations, which go by their number.
+    """What the SELECTs of a query say about relations, which are identified by number.
 
     Attributes:
-        explicit: those of which only columns that the query names can be needed.
+        explicit: the relations of which only columns that the query names can be needed.
     """
 
     conditions: Mapping[int, Expr] = field(default_factory=dict)
@@ -166,7 +166,7 @@ def _needed(
     own = [field.name for field in relation.schema.fields]
     if is_explicit or columns is None:
         return Needed(condition, columns)
-    # A star would stand for metadata columns, too, which are read beside all others.
+    # A star would include metadata columns, which are read in addition to all others.
     stars = stars_of(own)
     if not stars:
         names = ", ".join(name for name, *_ in columns if name not in own)

@@ -1,4 +1,4 @@
-"""Runs queries: the tables of ours that they name are replaced by pruned scans."""
+"""Runs queries, with pruned scans instead of the tables of ours that they name."""
 
 from __future__ import annotations
 
@@ -41,25 +41,25 @@ def run_query(
 ) -> DataFrame:
     """Runs a query, or another statement that only reads tables of ours.
 
-    Its text stays as it is, but for the places where it names such tables.
+    The text is unchanged except where it names such tables.
 
     Args:
-        needed: of the rows, if they are those of a view; others may be left out.
+        needed: of the rows, if the query is a view's; other rows may be left out.
 
     Raises:
         NoSuchTableError: a table does not exist.
-        InvalidStatementError: what is to be read of a table is malformed.
+        InvalidStatementError: the version or options of a table are malformed.
         IcebergError: a table cannot be read.
     """
     replacements = replace_tables(scope, query, arguments, needed=needed)
     try:
-        # Some errors are those of another query that Spark is given then.
+        # After some errors, another query is run instead.
         with unlogged():
             return spliced_sql(scope.spark, query.statement, query.span, replacements, arguments)
     except AnalysisException as error:
         if not (error.getCondition() or "").startswith(("UNRESOLVED_COLUMN", "FIELD_NOT_FOUND")):
             raise
-    # Spark suggests similar columns among those of the scans, which are those that the query names.
+    # Spark suggests similar columns from those of the scans, which only have those that are named.
     replacements = replace_tables(scope, query, arguments, all_columns=True, needed=needed)
     return spliced_sql(scope.spark, query.statement, query.span, replacements, arguments)
 
@@ -81,12 +81,12 @@ def replace_tables(
     all_columns: bool = False,
     needed: ViewNeeded | None = None,
 ) -> list[Replacement]:
-    """What takes the place of the names of our tables in a query, or of a condition.
+    """Replacements for the names of our tables in a query or condition.
 
     Args:
         visible: names of common table expressions of the statement, in lower case.
-        all_columns: scans have the columns that the query does not name, too.
-        needed: of the query's result, if it is one of a view.
+        all_columns: whether scans include columns that the query does not name.
+        needed: of the query's result, if the query is a view's.
 
     Errors are those of `run_query`.
     """
@@ -114,7 +114,7 @@ def replace_tables(
 def references_of(
     scope: NameScope, query: Cursor, arguments: Arguments, visible: frozenset[str] = frozenset()
 ) -> list[Reference]:
-    """The places where a query names tables, those of `IDENTIFIER(...)` among them.
+    """The places where a query names tables, including `IDENTIFIER(...)`.
 
     Errors are those of `find_references`.
     """
@@ -127,7 +127,7 @@ def named_relations(
     """The tables and views of ours among the references of a query.
 
     Raises:
-        InvalidStatementError: a name begins with what is almost the name of a catalog of ours.
+        InvalidStatementError: a name begins with a misspelt name of one of our catalogs.
 
     Other errors are those of `open_relations`.
     """
@@ -140,13 +140,13 @@ def named_relations(
 
 
 def others_of(references: Sequence[Reference], relations: Sequence[Relation]) -> list[Reference]:
-    """The references that are none of our relations."""
+    """The references that are not among our relations."""
     ours = {relation.reference.start for relation in relations}
     return [each for each in references if each.start not in ours]
 
 
 def temporary_relations(scope: NameScope, references: Sequence[Reference]) -> list[Relation]:
-    """The temporary views over tables of ours among the references of a query."""
+    """The temporary views over our tables among the references of a query."""
     found = []
     for reference in references:
         view = None if scope.views else temporary_view(scope.spark, reference.name)
@@ -157,7 +157,7 @@ def temporary_relations(scope: NameScope, references: Sequence[Reference]) -> li
 
 
 def _refuse_misspelt(scope: NameScope, catalog: str) -> None:
-    """Refuses the name of a catalog that is almost one of ours; others are left to Spark."""
+    """Rejects a misspelt name of one of our catalogs; leaves other names to Spark."""
     if not scope.is_of_spark(catalog) and did_you_mean(catalog, scope.catalogs()):
         scope.require_catalog(catalog)
 
@@ -171,7 +171,7 @@ def needed_of(
     """What a query can need of its relations.
 
     Args:
-        needed: of the query's result, if it is one of a view.
+        needed: of the query's result, if the query is a view's.
 
     Raises:
         InvalidStatementError: the query names metadata columns beside `*`.
@@ -184,7 +184,7 @@ def needed_of(
 
 
 def view_needed(relation: Relation, condition: Expr, *, as_one: bool = False) -> ViewNeeded | None:
-    """What is needed of the rows of a view, given a condition on them; None if all may be."""
+    """What is needed of a view's rows, given a condition on them; None if all may be needed."""
     if relation.schema is None:
         return None
     view = relation.source
@@ -217,7 +217,7 @@ def view_frame(
 
 
 def _temporary(scope: NameScope, relation: Relation, needed: Needed) -> list[Replacement]:
-    """The newest rows of a temporary view over tables of ours."""
+    """The current rows of a temporary view over our tables."""
     view, reference = relation.source, relation.reference
     assert isinstance(view, TemporaryView), "it is read by its query"
     within = scope.at(view.current)
@@ -241,7 +241,7 @@ def _replaced(
 
 
 def _placed(reference: Reference, frame: DataFrame, alias: str | None) -> list[Replacement]:
-    """A DataFrame in the place of a name, and its alias behind what follows the name."""
+    """Replaces a name with a DataFrame, and adds its alias after what follows the name."""
     text = "" if alias is None else f" AS {alias}"
     at = reference.suffix.alias_at
     if at == reference.span.end:
@@ -250,9 +250,9 @@ def _placed(reference: Reference, frame: DataFrame, alias: str | None) -> list[R
 
 
 def _session_functions(scope: NameScope, query: Cursor) -> Iterator[Replacement]:
-    """What takes the place of calls of these functions, while a catalog of ours is the current one.
+    """Replacements for calls of these functions while the current catalog is ours.
 
-    Spark's own session does not know it.
+    Spark's own session does not know that catalog.
     """
     current = current_namespace(scope.spark)
     if current.catalog is None:
@@ -264,7 +264,7 @@ def _session_functions(scope: NameScope, query: Cursor) -> Iterator[Replacement]
         "current_schema": namespace,
     }
     tokens = query.tokens
-    # By parentheses: whether this is the list of a SELECT.
+    # For each open parenthesis: whether it is in the list of a SELECT.
     in_lists = [False]
     for at in range(query.at, query.end):
         token = tokens[at]
@@ -283,7 +283,7 @@ def _session_functions(scope: NameScope, query: Cursor) -> Iterator[Replacement]
             yield Replacement(Span(token.start, tokens[at + 2].end), text)
 
 
-# Of the list of a SELECT.
+# Keywords that end the list of a SELECT.
 _ENDS = frozenset(
     """
     FROM WHERE GROUP HAVING ORDER SORT CLUSTER DISTRIBUTE LIMIT OFFSET WINDOW QUALIFY LATERAL UNION
@@ -308,7 +308,7 @@ def _is_call(query: Cursor, at: int) -> bool:
 
 
 def _is_item(before: Token | None, then: Token | None) -> bool:
-    """Whether what stands between two tokens is a whole item of a list."""
+    """Whether the text between two tokens is a whole item of a list."""
     begins = before is not None and (before.is_sign(",") or before.is_word("SELECT", "DISTINCT"))
     ends = then is None or then.is_sign(",", ")") or then.is_word(*_ENDS)
     return begins and ends

@@ -1,7 +1,7 @@
-"""Finds where a query names tables, by its tokens alone.
+"""Finds where a query names tables, from its tokens only.
 
-Names of relations stand behind FROM, JOIN and TABLE, and between the commas of a FROM clause. Those
-of common table expressions are left out where these are visible.
+Names of relations follow FROM, JOIN and TABLE, and the commas of a FROM clause. Names of common
+table expressions are left out where these are visible.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ class Reference:
 
     Attributes:
         name: its parts, as written.
-        start: of the name.
-        suffix: what follows it of the relation itself, such as a version and an alias.
-        can_have_alias: whether an alias can be added where the query gives none.
-        clause: the number of the FROM clause that it stands in.
+        start: the position of the name.
+        suffix: what follows the name in the relation, such as a version and an alias.
+        can_have_alias: whether an alias can be added if the query gives none.
+        clause: the number of the FROM clause that contains it.
     """
 
     name: tuple[str, ...]
@@ -34,7 +34,7 @@ class Reference:
 
     @property
     def span(self) -> Span:
-        """The name, and the version and options behind it."""
+        """The name, and the version and options after it."""
         return Span(self.start, self.suffix.end)
 
 
@@ -43,28 +43,28 @@ def find_references(
     visible: frozenset[str] = frozenset(),
     name_of: Callable[[Cursor], tuple[str, ...] | None] | None = None,
 ) -> list[Reference]:
-    """The places in a query, or in a condition with queries inside of it, in their order.
+    """The places in a query, or in a condition with sub-queries, in order.
 
     Args:
         visible: names of common table expressions of the statement, in lower case.
-        name_of: the name that the expression in `IDENTIFIER(...)` gives; None if it is not known.
-            Without this function, such places are left out.
+        name_of: gives the name in `IDENTIFIER(...)`, or None if it is not known. Without it, such
+            places are left out.
 
     Raises:
         InvalidStatementError: a version or the options of a table are malformed.
     """
     walk = _Walk(Cursor(query.statement, query.tokens, query.at, query.end), name_of)
     if walk.cursor.is_at("SHOW"):
-        # Of Spark's own tables: `SHOW COLUMNS FROM table FROM namespace` is no query.
+        # For Spark's own tables: `SHOW COLUMNS FROM table FROM namespace` is not a query.
         return []
     while not walk.cursor.is_done:
         walk.group(visible)
-        # A parenthesis that nothing opens: Spark says so.
+        # An unmatched parenthesis: Spark reports it.
         walk.cursor.take_sign(")")
     return walk.found
 
 
-# Of a FROM clause; commas behind them separate no relations.
+# Words that end a FROM clause; commas after them do not separate relations.
 _ENDS_OF_FROM = frozenset(
     """
     WHERE GROUP HAVING ORDER SORT CLUSTER DISTRIBUTE LIMIT OFFSET WINDOW QUALIFY SELECT UNION
@@ -72,18 +72,18 @@ _ENDS_OF_FROM = frozenset(
     """.split()  # noqa: SIM905
 )
 _QUERIES = ("SELECT", "WITH", "VALUES", "FROM", "TABLE", "MAP", "REDUCE")
-# Words before TABLE in statements on Spark's own tables: `DROP TABLE IF EXISTS name` is no query.
+# Words before TABLE in statements on Spark's own tables, which are not queries: `DROP TABLE name`.
 _COMMANDS = """
     ALTER ANALYZE CACHE CREATE DESC DESCRIBE DROP EXTERNAL INTO LAZY ON OVERWRITE REFRESH REPAIR
     REPLACE TEMPORARY TRUNCATE UNCACHE
     """.split()  # noqa: SIM905
-# Functions whose arguments have the word FROM between them.
+# Functions that separate their arguments with the word FROM.
 _FUNCTIONS = ("EXTRACT", "TRIM", "SUBSTRING", "SUBSTR", "OVERLAY", "POSITION")
 
 
 @dataclass(slots=True)
 class _Walk:
-    """A walk over the tokens of a query, one group of parentheses inside of the other."""
+    """Walks over the tokens of a query, with nested groups of parentheses."""
 
     cursor: Cursor
     name_of: Callable[[Cursor], tuple[str, ...] | None] | None = None
@@ -104,7 +104,7 @@ class _Walk:
             visible: names of common table expressions, in lower case.
             lists: whether commas separate relations.
             is_function: whether FROM separates arguments of a function.
-            clause: the number of the FROM clause around.
+            clause: the number of the enclosing FROM clause.
         """
         cursor = self.cursor
         before: Token | None = None
@@ -138,7 +138,7 @@ class _Walk:
             before, word_before = token, word
 
     def _relation(self, visible: frozenset[str], clause: int) -> None:
-        """Reads the beginning of a relation: the whole of it if it is a name."""
+        """Reads the beginning of a relation, or all of it if it is a name."""
         cursor = self.cursor
         cursor.take("LATERAL")
         if cursor.is_at_sign("("):
@@ -163,7 +163,7 @@ class _Walk:
         name: tuple[str, ...] | None = self.cursor.name()
         if self.cursor.is_at_sign("("):
             if self.name_of is None or not first.is_word("IDENTIFIER"):
-                # A function that returns a table; what it is given is read next.
+                # A table-valued function; its arguments are read next.
                 return
             name = self.name_of(self.cursor.group())
             if self.cursor.is_at_sign("("):
@@ -173,7 +173,7 @@ class _Walk:
             self.found.append(Reference(name, first.start, suffix, can_have_alias, clause))
 
     def _named_by_table(self, visible: frozenset[str]) -> None:
-        """Reads the name in `TABLE name`, a query, and in `TABLE(name)`, of a function."""
+        """Reads the name in the query `TABLE name`, and in the argument `TABLE(name)`."""
         cursor, start = self.cursor, self.cursor.at
         in_parentheses = cursor.take_sign("(")
         token = cursor.peek()
@@ -198,7 +198,7 @@ class _Walk:
         )
 
     def _common_tables(self, visible: frozenset[str]) -> frozenset[str]:
-        """Reads common table expressions; returns the names that are visible behind them."""
+        """Reads common table expressions; returns the names that are visible after them."""
         cursor = self.cursor
         is_recursive = cursor.take("RECURSIVE")
         while True:

@@ -1,4 +1,4 @@
-"""Makes the DataFrames that stand for the tables and views that a query names."""
+"""Creates the DataFrames that replace the tables and views that a query names."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from icebergds.statements.spark_sql import Arguments, spark_sql
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """A table or view of ours, or a temporary view over such, in the place that names it.
+    """A table or view of ours, or a temporary view over them, where a query names it.
 
     Attributes:
         given: the options of the read.
@@ -64,8 +64,8 @@ def open_relations(
 
     Raises:
         NoSuchTableError: one does not exist.
-        InvalidOptionError, NoSuchSnapshotError: what is to be read of it does not exist.
-        InvalidStatementError: a version is given twice, or of a view.
+        InvalidOptionError, NoSuchSnapshotError: the version to read does not exist.
+        InvalidStatementError: a version is given twice, or for a view.
     """
     loaded: dict[CatalogName, NamedTable | View] = {}
     found = []
@@ -99,7 +99,7 @@ def open_relations(
 
 
 def table_or_view(scope: NameScope, name: CatalogName) -> NamedTable | View:
-    """The table of a name, or what the name selects of one, or else the view.
+    """The table of a name, or the part of a table that it selects, or else the view.
 
     Raises:
         NoSuchTableError: there is neither.
@@ -116,7 +116,7 @@ def table_or_view(scope: NameScope, name: CatalogName) -> NamedTable | View:
 def _with_namespace(
     scope: NameScope, name: CatalogName, error: NoSuchTableError
 ) -> NoSuchTableError:
-    """The error that there is no table, with the name that the user may have meant."""
+    """The error that there is no table, which suggests the name that the user may have meant."""
     current = scope.current
     if current.catalog != name.catalog or not current.namespace or len(name.parts) < 2:
         return error
@@ -131,7 +131,7 @@ def _with_namespace(
 
 
 def source_schema(spark: SparkSession, source: NamedTable | View) -> StructType:
-    """The columns of a table, of what a name selects of it, or of a view, as Spark has them.
+    """The Spark columns of a table, of what a name selects from it, or of a view.
 
     Raises:
         NoSuchSnapshotError: the branch, tag or snapshot does not exist.
@@ -168,7 +168,7 @@ def table_frame(scope: NameScope, relation: Relation, needed: Needed) -> DataFra
 
 
 def scan_text(scope: NameScope, relation: Relation, needed: Needed) -> str:
-    """What the scan of a table reads and skips. Errors are those of `table_frame`."""
+    """Describes what the scan of a table reads and skips. Errors are those of `table_frame`."""
     source, spark = relation.source, scope.spark
     assert isinstance(source, NamedTable), "views are queries of their own"
     kind = source.metadata_table
@@ -206,7 +206,7 @@ def _view(reference: Reference, name: CatalogName, view: View) -> Relation:
 
 
 def _time(scope: NameScope, text: str, reference: Reference) -> dict[str, str]:
-    """The option of a read as of a time, whose expression Spark evaluates."""
+    """The option to read as of a time; Spark evaluates the expression of the time."""
     span = reference.suffix.time
     if span is None:
         return {}

@@ -1,4 +1,4 @@
-"""Finds the stars of a query over one relation, in whose places columns can be written."""
+"""Finds the stars of a query over one relation that can be written out as columns."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from icebergds.statements.queries.joins import relations_of
 from icebergds.statements.queries.outputs import given_names, has_more_than, is_star
 from icebergds.statements.text.cursor import Cursor, Span
 
-# A class of sqlglot's tree.
+# A node of sqlglot's tree.
 _Node = Any
 
 
 @dataclass(frozen=True, slots=True)
 class StarOfColumns:
-    """A star, and the columns that stand for it.
+    """A star, and the columns to write instead.
 
     Attributes:
-        span: of `*`, or of `alias.*`.
-        qualifier: the alias, as it was written; empty if there is none.
+        span: the span of `*`, or of `alias.*`.
+        qualifier: the alias, as written; empty if there is none.
     """
 
     span: Span
@@ -41,8 +41,8 @@ def stars_of_columns(
     """The stars of a query of one SELECT over one table; none for any other query.
 
     Args:
-        tree: sqlglot's.
-        columns: of the table, in their order.
+        tree: sqlglot's tree.
+        columns: the table's columns, in order.
     """
     if tree is None or tree.key != "select" or len(selects_of(tree)) != 1:
         return []

@@ -15,12 +15,12 @@ class Suffix:
     """What follows the name of a table.
 
     Attributes:
-        end: of the name, the version and the options.
-        options: of the read.
-        time: an expression: the table is read as of its value.
+        end: where the name, the version and the options end.
+        options: the read options.
+        time: an expression; the table is read as of its value.
         alias: the name that the query gives to the relation.
-        alias_at: where an alias can stand.
-        is_sampled: whether a sample of the rows is taken.
+        alias_at: where an alias can be inserted.
+        is_sampled: whether only a sample of the rows is read.
     """
 
     end: int
@@ -32,7 +32,7 @@ class Suffix:
 
 
 def read_suffix(cursor: Cursor) -> Suffix:
-    """Reads it from behind the name.
+    """Reads the suffix, from after the name on.
 
     Raises:
         InvalidStatementError: it is malformed.
@@ -54,7 +54,7 @@ def read_suffix(cursor: Cursor) -> Suffix:
     return Suffix(end, options, time, _alias(cursor), alias_at, is_sampled)
 
 
-# Words that Spark takes for no alias, and those that begin a clause unless nothing follows.
+# Words that Spark does not accept as an alias, and words that begin a clause unless they are last.
 _JOINS = frozenset(
     """
     JOIN INNER LEFT RIGHT FULL CROSS NATURAL ANTI SEMI OUTER LATERAL ON USING UNION INTERSECT EXCEPT
@@ -77,7 +77,7 @@ _UNITS = frozenset(
 
 
 def _takes(cursor: Cursor, *words: str) -> bool:
-    """Reads `VERSION AS OF`, with FOR before it or without."""
+    """Reads `VERSION AS OF`, with or without FOR before it."""
     for word in words:
         if cursor.take(word, "AS", "OF") or cursor.take("FOR", word, "AS", "OF"):
             return True

@@ -1,6 +1,6 @@
-"""Keeps the queries of temporary views over tables of ours, so that they read the newest rows.
+"""Keeps the queries of temporary views over our tables, so that they read the current rows.
 
-Spark itself has a view of the rows at the time of its creation.
+Spark's own view has the rows at the time of its creation.
 """
 
 from __future__ import annotations
@@ -35,12 +35,13 @@ class TemporaryView:
     """A temporary view.
 
     Attributes:
-        query: its tokens; `arguments` are those of the statement that created it.
+        query: its tokens.
+        arguments: those of the statement that created the view.
         current: where its names are looked for.
-        schema: of the query, when the view was created.
-        columns: other names for these, and comments.
-        reads: the temporary views that it may read, and that these may read.
-        mark: tells whether Spark's view is still the one of the query.
+        schema: of the query, at the creation of the view.
+        columns: other names for the query's columns, and comments.
+        reads: the temporary views that it may read, directly or through others.
+        mark: shows whether Spark's view is still the one of the query.
     """
 
     query: Cursor
@@ -52,7 +53,7 @@ class TemporaryView:
     mark: int = 0
 
     def whole_query(self) -> Cursor:
-        """The query from its beginning on."""
+        """The query, from its beginning."""
         query = self.query
         return Cursor(query.statement, query.tokens, query.at, query.end)
 
@@ -67,7 +68,7 @@ class TemporaryView:
 
 
 def temporary_view(spark: SparkSession, parts: tuple[str, ...]) -> TemporaryView | None:
-    """The view of a name; None if Spark has another one now, or none."""
+    """The view of a name; None if Spark has another view of that name, or none."""
     name = _key(parts)
     kept = _views(spark)
     view = kept.get(name)
@@ -78,7 +79,7 @@ def temporary_view(spark: SparkSession, parts: tuple[str, ...]) -> TemporaryView
 
 
 def keep_temporary_view(spark: SparkSession, parts: tuple[str, ...], view: TemporaryView) -> None:
-    """Keeps a view that was just created in Spark, unless it reads one of its name."""
+    """Keeps a view just created in Spark, unless it reads a view of its own name."""
     kept, name = _views(spark), _key(parts)
     named = {_key(reference.name) for reference in find_references(view.query)}
     reads = frozenset(named.union(*(kept[each].reads for each in named if each in kept)))
@@ -105,15 +106,15 @@ def _views(spark: SparkSession) -> dict[_Name, TemporaryView]:
 
 
 QUERY_COLUMNS = "spark.query-column-names"
-"""The property of a view that keeps the names of its query's columns, as Java writes it."""
+"""The view property with the names of the query's columns, as Java writes it."""
 
 
 def definition_of(scope: NameScope, name: CatalogName, view: View) -> tuple[NameScope, Cursor]:
-    """The query of a view for Spark, and what its names mean.
+    """The query of a view for Spark, and the scope of its names.
 
     Raises:
         InvalidOptionError: the view has no query for Spark.
-        InvalidStatementError: the query cannot be read, reads the view itself, or its default
+        InvalidStatementError: the query cannot be parsed, or reads the view itself, or its default
             catalog is not configured.
     """
     if name in scope.views:
@@ -128,9 +129,9 @@ def definition_of(scope: NameScope, name: CatalogName, view: View) -> tuple[Name
 
 
 def spark_qualifiers(scope: NameScope, references: Iterable[Reference]) -> Iterator[Replacement]:
-    """What a view's query needs before the names of tables of Spark's.
+    """Qualifies the names of Spark's tables in a view's query.
 
-    A session may have another current namespace, and a temporary view of the name.
+    The session may have another current namespace, or a temporary view of that name.
     """
     home = scope.current.namespace
     if not scope.views or scope.current.catalog is not None:

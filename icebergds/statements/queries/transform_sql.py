@@ -1,7 +1,7 @@
-"""Partition transforms as expressions of Spark SQL, of a variable `x` (spec: Partition Transforms).
+"""Writes partition transforms as Spark SQL on a variable `x` (spec: Partition Transforms).
 
-They do not depend on the session's time zone. Which type `x` has is known only to Spark:
-`typeof(x)` is a constant, so that it keeps one branch of each CASE.
+They do not depend on the session's time zone. Only Spark knows the type of `x`: `typeof(x)` is a
+constant, so Spark keeps one branch of each CASE.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ _TIME_EXPECTED = "'{} cannot process ', typeof(x), ': expected a {}'"
 
 
 def _periods(micros: int) -> str:
-    """The periods of so many microseconds since 1970, rounded down."""
+    """The number of whole periods of `micros` microseconds since 1970, rounded down."""
     return f"CAST(({_MICROS} - pmod({_MICROS}, {micros})) div {micros} AS INT)"
 
 
@@ -31,7 +31,7 @@ def _day(function: str) -> str:
 
 
 def _of_day(function: str, expression: str) -> str:
-    """An expression of the day, `d`."""
+    """An expression on the day, `d`."""
     return f"transform(array({_day(function)}), d -> {expression})[0]"
 
 
@@ -44,12 +44,12 @@ HOURS = (
     f" ELSE {_refused(_TIME_EXPECTED.format('hours', 'timestamp'))} END"
 )
 
-# Of truncate, `x` has the fields `width` and `value`. Values go by way of VARIANT, since that can
-# be cast to any type, also to that of the value.
+# In truncate, `x` has the fields `width` and `value`. Values are cast through VARIANT, since that
+# can be cast to any type, including the value's own.
 _WIDTH = "CAST(x.width AS BIGINT)"
 _TYPE = "typeof(x.value)"
 _LARGEST = 2**63 - 1
-# The digits behind the point of a decimal; 0 of other types. A constant, as types must be.
+# The scale of a decimal; 0 for other types. It is a constant, as types must be.
 _SCALE = f"regexp_extract(concat({_TYPE}, ',0'), ',([0-9]+)', 1)"
 
 
@@ -58,7 +58,7 @@ def _value_as(type_name: str) -> str:
 
 
 def _as_value(expression: str) -> str:
-    """An expression as the type of the value."""
+    """Casts an expression to the type of the value."""
     return f"variant_get(CAST({expression} AS VARIANT), '$', {_TYPE})"
 
 
@@ -76,7 +76,7 @@ def _truncated_integer() -> str:
 
 def _truncated_decimal() -> str:
     number = _value_as(f"concat('decimal(38,', {_SCALE}, ')')")
-    # Casts to text may have an exponent.
+    # Casts to text may give an exponent.
     digits = f"translate(format_number({number}, CAST({_SCALE} AS INT)), ',.', '')"
     truncated = "CAST(u - pmod(u, CAST(x.width AS DECIMAL(38, 0))) AS DECIMAL(38, 0))"
     unscaled = f"transform(array(CAST({digits} AS DECIMAL(38, 0))), u -> {truncated})[0]"

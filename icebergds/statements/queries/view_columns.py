@@ -1,4 +1,4 @@
-"""Gives the result of a view's query the names and types that the view has."""
+"""Converts the result of a view's query to the names and types of the view."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from icebergds.statements.names.scope import CatalogName
 
 
 def as_declared(frame: DataFrame, name: CatalogName, declared: Schema) -> DataFrame:
-    """The result of a view's query with the columns of the view, in their order.
+    """The result of a view's query with the view's columns, in order.
 
     Raises:
-        InvalidStatementError: the query has another number of columns now, or one of a type that
-            does not fit without loss.
+        InvalidStatementError: the query now has another number of columns, or a type that does not
+            fit without loss.
     """
     return _as_fields(frame, str(name), spark_schema(declared).fields)
 
 
 def as_created(frame: DataFrame, view: str, created: StructType) -> DataFrame:
-    """The result of a temporary view's query with the columns that it had at first.
+    """The result of a temporary view's query with the columns it had at creation.
 
-    They are found by their names: other columns may have come.
+    They are matched by name, because the query may have gained columns.
 
     Raises:
-        InvalidStatementError: the query lacks one now, or gives a type that does not fit without
+        InvalidStatementError: the query now lacks one, or has a type that does not fit without
             loss.
     """
     names = [name.lower() for name in frame.columns]
@@ -55,7 +55,7 @@ def with_columns(
         view: its name, for messages.
 
     Raises:
-        InvalidStatementError: there are more or fewer of them, or names that differ in case only.
+        InvalidStatementError: the number of names differs, or two names differ only in case.
     """
     found = [field.name for field in frame.schema.fields]
     names = [name for name, _ in columns] or found
@@ -72,7 +72,7 @@ def with_columns(
         )
     if not columns:
         return frame
-    # By position: names may occur twice in the query.
+    # By position: the query may have duplicate names.
     places = [f"c{at}" for at in range(len(names))]
     return frame.toDF(*places).select(
         *(
@@ -98,7 +98,7 @@ def _as_fields(frame: DataFrame, name: str, wanted: Sequence[StructField]) -> Da
                 f"gives {now.dataType.simpleString()} now, which does not fit without loss; "
                 "replace the view"
             )
-    # By position: names may occur twice in the query.
+    # By position: the query may have duplicate names.
     places = [f"c{at}" for at in range(len(wanted))]
     return frame.toDF(*places).select(
         *(
@@ -116,7 +116,7 @@ _NUMBERS = (
     spark.FloatType,
     spark.DoubleType,
 )
-# Digits of whole numbers, as decimals.
+# Digits of each integer type, as a decimal.
 _DIGITS: dict[type[spark.DataType], int] = {
     spark.ByteType: 3,
     spark.ShortType: 5,
@@ -128,7 +128,7 @@ _NESTED = (spark.StructType, spark.ArrayType, spark.MapType)
 
 
 def _fits(now: spark.DataType, then: spark.DataType) -> bool:
-    """Whether Spark casts up: without loss, or to text."""
+    """Whether Spark up-casts: without loss, or to text."""
     if now == then or isinstance(now, spark.NullType):
         return True
     match now, then:

@@ -1,1 +1,1 @@
-"""Reads the text of statements: tokens, names, literals, and where they stand."""
+"""Reads the text of statements: tokens, names, literals, and their positions."""

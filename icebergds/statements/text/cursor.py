@@ -25,14 +25,14 @@ class Span:
 
 @dataclass(slots=True)
 class Cursor:
-    """A place in the tokens of a statement, which reading moves on.
+    """A position in the tokens of a statement, advanced by reading.
 
-    Methods named `take_*` move on and return True, or leave the place as it is; the others raise
-    InvalidStatementError where something else stands, with its place.
+    Methods named `take_*` advance and return True, or do not move; the others raise
+    InvalidStatementError with the position if something else comes next.
 
     Attributes:
-        is_extension: whether this is a statement of Iceberg's that Spark cannot parse, so that
-            errors are ours.
+        is_extension: whether this is an Iceberg statement that Spark cannot parse, so that errors
+            are ours.
     """
 
     statement: str
@@ -50,7 +50,7 @@ class Cursor:
         return self.at >= self.end
 
     def peek(self, ahead: int = 0) -> Token | None:
-        """A token from here on; None behind the last one."""
+        """A token from here on; None after the last one."""
         at = self.at + ahead
         return self.tokens[at] if 0 <= at < self.end else None
 
@@ -70,14 +70,14 @@ class Cursor:
         )
 
     def take(self, *words: str) -> bool:
-        """Moves behind keywords, if they come next."""
+        """Advances past keywords if they come next."""
         if not self.is_at(*words):
             return False
         self.at += len(words)
         return True
 
     def take_any(self, *words: str) -> str | None:
-        """Moves behind one of several keywords, and returns it."""
+        """Advances past one of several keywords, and returns it."""
         return next((word for word in words if self.take(word)), None)
 
     def expect(self, *words: str) -> None:
@@ -106,7 +106,7 @@ class Cursor:
         return token.identifier
 
     def name(self, expected: str = "a name") -> tuple[str, ...]:
-        """The parts of a name, which are joined with dots."""
+        """The parts of a name, joined with dots."""
         parts = [self.identifier(expected)]
         while self.take_sign("."):
             parts.append(self.identifier(expected))
@@ -117,13 +117,13 @@ class Cursor:
         return token is not None and token.kind is TokenKind.TEXT
 
     def text(self, expected: str = "text in quotes") -> str:
-        """The value of a literal, by Spark's rules; literals in sequence are one."""
+        """The value of a literal, by Spark's rules; adjacent literals are one."""
         if not self.is_at_text():
             raise self.error(expected)
         values = []
         while self.is_at_text():
             start, end = self.at, self.next().end
-            # Two quotes in a literal make it two tokens.
+            # A doubled quote splits a literal into two tokens.
             while (token := self.peek()) and token.kind is TokenKind.TEXT and token.start == end:
                 end = self.next().end
             values += _values(Cursor(self.statement, self.tokens, start, self.at).written)
@@ -141,7 +141,7 @@ class Cursor:
         return sign * int(digits)
 
     def group(self) -> Cursor:
-        """What stands in the parentheses that come next, as a cursor of its own."""
+        """The content of the parentheses that come next, as a cursor of its own."""
         self.expect_sign("(")
         start, depth = self.at, 1
         while depth:
@@ -150,7 +150,7 @@ class Cursor:
         return Cursor(self.statement, self.tokens, start, self.at - 1)
 
     def until(self, *words: str) -> Cursor:
-        """What stands before one of these keywords, outside of parentheses, or before the end."""
+        """The tokens before one of these keywords outside of parentheses, or before the end."""
         start, depth = self.at, 0
         while (token := self.peek()) is not None:
             if depth == 0 and token.is_word(*words):
@@ -160,12 +160,12 @@ class Cursor:
         return Cursor(self.statement, self.tokens, start, self.at)
 
     def rest(self) -> Cursor:
-        """What has not been read, which is read then."""
+        """Reads the rest, and returns it."""
         start, self.at = self.at, self.end
         return Cursor(self.statement, self.tokens, start, self.end)
 
     def items(self) -> list[Cursor]:
-        """What stands between the commas outside of parentheses, all of it."""
+        """Reads the rest, and splits it at commas outside of parentheses."""
         found, start, depth = [], self.at, 0
         while (token := self.peek()) is not None:
             depth += token.is_sign("(", "[", "{") - token.is_sign(")", "]", "}")
@@ -179,7 +179,7 @@ class Cursor:
 
     @property
     def span(self) -> Span:
-        """Where the tokens from here to the end stand."""
+        """The span of the tokens from here to the end."""
         if self.is_done:
             before = self.tokens[self.at - 1].end if self.at else 0
             return Span(before, before)
@@ -187,7 +187,7 @@ class Cursor:
 
     @property
     def written(self) -> str:
-        """The text from here to the end, as it was written."""
+        """The text from here to the end, as written."""
         return self.span.of(self.statement)
 
     def expect_end(self) -> None:
@@ -195,7 +195,7 @@ class Cursor:
             raise self.error("the end of the statement")
 
     def error(self, expected: str) -> InvalidStatementError:
-        """The error of a statement that has something else here."""
+        """The error that something else was expected here."""
         token = self.peek()
         place = len(self.statement) if token is None else token.start
         before = self.statement[:place]
@@ -208,13 +208,13 @@ class Cursor:
 
 
 def literal_value(token: Token) -> str | bytes:
-    """The value of a literal in quotes. Raises InvalidStatementError if it has none."""
+    """The value of a literal in quotes. Raises InvalidStatementError if it is malformed."""
     (value,) = _values(token.text)
     return value
 
 
 def _values(written: str) -> list[str | bytes]:
-    """The values of literals in quotes, one behind the other."""
+    """The values of adjacent literals in quotes."""
     try:
         return extract_literals(written)[1]
     except (InvalidFilterError, ValueError) as error:

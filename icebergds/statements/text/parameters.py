@@ -1,4 +1,4 @@
-"""Writes the values of parameters as literals, in statements that Spark does not run itself."""
+"""Writes the values of parameters as literals, for statements that Spark does not run itself."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from icebergds.expr.sql_tokens import Token
 def with_literals(
     text: str, tokens: Sequence[Token], parameters: Any, *, has_escapes: bool = True
 ) -> str:
-    """The text with the values of parameters in the places of `:name` and `?`.
+    """The text with the values of parameters instead of `:name` and `?`.
 
     Args:
         parameters: values by name, or in order.
-        has_escapes: as of `literal`.
+        has_escapes: as for `literal`.
 
     Raises:
         InvalidStatementError: a parameter has no value, or one that cannot be a literal.
@@ -29,7 +29,7 @@ def with_literals(
 def with_versions(
     text: str, tokens: Sequence[Token], parameters: Any, *, has_escapes: bool = True
 ) -> tuple[str, Any]:
-    """The text with the values of the parameters behind AS OF alone, and the other parameters.
+    """The text with values for the parameters after AS OF only, and the remaining parameters.
 
     Arguments and errors are those of `with_literals`.
     """
@@ -48,10 +48,10 @@ def with_versions(
 def _with_literals(
     text: str, tokens: Sequence[Token], parameters: Any, chosen: Set[int], has_escapes: bool
 ) -> tuple[str, Set[int]]:
-    """The text with some parameters as literals, and which of the parameters `?` these are.
+    """The text with some parameters as literals, and which of the parameters `?` were replaced.
 
     Args:
-        chosen: the places of the tokens with which they begin.
+        chosen: the positions of the tokens that these parameters begin with.
     """
     pieces: list[str] = []
     used = set[int]()
@@ -79,7 +79,7 @@ def _with_literals(
 
 
 def _end_of_operand(tokens: Sequence[Token], start: int) -> int:
-    """Where a marker ends, or a call of a function, or what is in parentheses."""
+    """The end of a marker, a function call, or a group of parentheses."""
     at, depth = start, 0
     while at < len(tokens) and (tokens[at].is_identifier or tokens[at].is_sign(".")):
         at += 1
@@ -91,14 +91,14 @@ def _end_of_operand(tokens: Sequence[Token], start: int) -> int:
 
 
 def literal(value: Any, *, has_escapes: bool = True) -> str:
-    """A value as a literal of Spark SQL, of the type that Spark gives the value.
+    """A value as a Spark SQL literal, of the type that Spark gives the value.
 
     Args:
-        has_escapes: whether the session reads a backslash in a text as the beginning of an escape
-            sequence, as is Spark's default.
+        has_escapes: whether the session reads backslashes in text as escape sequences, Spark's
+            default.
 
     Raises:
-        InvalidStatementError: there is none.
+        InvalidStatementError: the value has no literal.
     """
     match value:
         case None:
@@ -106,7 +106,7 @@ def literal(value: Any, *, has_escapes: bool = True) -> str:
         case bool():
             return str(value).upper()
         case int():
-            # Behind a minus, another one would begin a comment.
+            # A second minus would begin a comment.
             return f"({value})" if value < 0 else str(value)
         case float():
             return f"CAST('{value!r}' AS DOUBLE)"
@@ -117,7 +117,7 @@ def literal(value: Any, *, has_escapes: bool = True) -> str:
         case bytes() | bytearray():
             return f"X'{bytes(value).hex()}'"
         case datetime():
-            # As Spark takes one without a zone: of the clock of this process.
+            # Like Spark, reads a time without a zone in the time zone of this process.
             return f"TIMESTAMP '{value.astimezone().isoformat(sep=' ')}'"
         case date():
             return f"DATE '{value.isoformat()}'"
@@ -130,7 +130,7 @@ def literal(value: Any, *, has_escapes: bool = True) -> str:
 def _text(value: str, *, has_escapes: bool) -> str:
     if not has_escapes and any(piece in value for piece in ("'", "\\", "${")):
         return f"CAST(X'{value.encode().hex()}' AS STRING)"
-    # Spark would replace ${name} by the value of a setting or an environment variable.
+    # Spark would replace ${name} with the value of a setting or an environment variable.
     plain = value.replace("\\", "\\\\").replace("'", "\\'").replace("${", "\\u0024{")
     return f"'{plain}'"
 
@@ -146,7 +146,7 @@ def _digits(value: Decimal) -> str:
 
 
 def _is_marker(tokens: Sequence[Token], index: int) -> bool:
-    """Whether a name follows a colon at once, and the colon selects a field of nothing."""
+    """Whether a name directly follows a colon that does not select a field."""
     if index + 1 >= len(tokens) or not tokens[index + 1].is_identifier:
         return False
     if tokens[index + 1].start != tokens[index].end:

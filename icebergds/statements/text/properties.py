@@ -8,7 +8,7 @@ from icebergds.statements.text.cursor import Cursor, literal_value
 
 
 def read_properties(listed: Cursor) -> dict[str, str]:
-    """Reads `'a' = '1', b.c = 2, d true`, all of it.
+    """Reads all of `'a' = '1', b.c = 2, d true`.
 
     Names are text in quotes, or parts joined with dots; values are text, numbers or booleans.
 
@@ -31,9 +31,9 @@ def read_properties(listed: Cursor) -> dict[str, str]:
 
 
 def read_property_name(cursor: Cursor) -> str:
-    """Reads the name of a property: text in quotes, or parts with dots and hyphens between them."""
+    """Reads a property's name: text in quotes, or parts joined with dots and hyphens."""
     if cursor.is_at_text():
-        # One literal alone: the value may follow without a sign between them.
+        # One literal only: the value may follow without a sign in between.
         return str(literal_value(cursor.next()))
     name = cursor.identifier("the name of a property")
     while cursor.is_at_sign(".", "-"):

@@ -1,4 +1,4 @@
-"""Puts other text in the places of parts of a statement, and of names in double quotes."""
+"""Replaces parts of a statement, and quotes names in double quotes with backticks."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from icebergds.statements.text.cursor import Cursor, Span
 
 
 class Splice(Protocol):
-    """A part of a statement, and the text that takes its place."""
+    """A part of a statement, and the text that replaces it."""
 
     @property
     def span(self) -> Span: ...
@@ -21,10 +21,10 @@ class Splice(Protocol):
 
 
 def spliced(part: Cursor, replacements: Iterable[Splice]) -> str:
-    """A part of a statement as it was written, with other text in some places.
+    """A part of a statement as written, with replacements.
 
     Args:
-        replacements: in their order; they do not overlap.
+        replacements: in order, without overlaps.
     """
     span = part.span
     pieces: list[str] = []
@@ -42,10 +42,11 @@ _SETTINGS = {
 
 
 def with_backticks(text: str, setting: Callable[[str], str | None]) -> str:
-    """A statement with backticks around names in double quotes, if these are names.
+    """A statement with backticks around names in double quotes, if the session reads these as
+    names.
 
     Args:
-        setting: of the session that runs it.
+        setting: reads settings of the session that runs it.
     """
     if '"' not in text or not all(
         (setting(name) or default).lower() == "true" for name, default in _SETTINGS.items()

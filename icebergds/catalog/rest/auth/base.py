@@ -1,4 +1,4 @@
-"""Defines what authenticates requests."""
+"""Defines the interface for authenticating requests."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Protocol
 
 @dataclass(frozen=True, slots=True)
 class SignedRequest:
-    """A request as it is sent."""
+    """A request as sent."""
 
     method: str
     url: str
@@ -17,7 +17,7 @@ class SignedRequest:
     data: bytes = field(repr=False)
 
     def with_headers(self, headers: Mapping[str, str]) -> SignedRequest:
-        """The request with further headers, which replace those of the same name."""
+        """The request with further headers, which replace those with the same names."""
         return replace(self, headers={**self.headers, **headers})
 
 
@@ -25,10 +25,10 @@ class Authenticator(Protocol):
     """Authenticates requests; threads may share it."""
 
     def current(self) -> str | None:
-        """What authenticates requests now: the value of the header `Authorization`, or None.
+        """The current value of the header `Authorization`, or None.
 
         Raises:
-            StorageError: no token can be had.
+            StorageError: no token can be obtained.
         """
         ...
 
@@ -37,7 +37,7 @@ class Authenticator(Protocol):
         ...
 
     def renew(self, refused: str | None) -> bool:
-        """Replaces what a server has refused; whether a request may now be accepted."""
+        """Replaces a value that a server refused; returns whether requests may now be accepted."""
         ...
 
 

@@ -1,4 +1,4 @@
-"""Chooses how requests are authenticated, by the catalog's properties."""
+"""Chooses how requests are authenticated, from the catalog's properties."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from icebergds.errors import InvalidOptionError, StorageError
 class _HeaderProvider(Protocol):
     """Provides the value of the header `Authorization`, as PyIceberg's `AuthManager` does.
 
-    If it has a method `forget`, that is called when the server has refused the value.
+    Its method `forget`, if it has one, is called when the server has refused the value.
     """
 
     def auth_header(self) -> str | None: ...
 
 
 class _ProvidedHeader:
-    """Asks a provider at each request (`Authenticator`).
+    """Asks a provider for each request (`Authenticator`).
 
     Args:
         catalog: the catalog's name in messages.
-        provider: renews by itself what it provides.
+        provider: renews its values itself.
         found: called with each header.
     """
 
@@ -49,7 +49,7 @@ class _ProvidedHeader:
             if header is not None:
                 self._found(header)
             return header
-        # Not chained: its message may contain a secret that nobody has named.
+        # Not chained: its message may contain a secret that is not known to us.
         raise StorageError(
             f"catalog {self._catalog}: {type(self._provider).__name__}, which authenticates "
             f"requests, failed with {reason}"
@@ -66,13 +66,13 @@ class _ProvidedHeader:
 
 
 def _load_provider(catalog: str, path: str, options: Mapping[str, str]) -> _HeaderProvider:
-    """Makes a provider from the path of its class, such as `my_package.auth.MyTokens`.
+    """Creates a provider from the path of its class, such as `my_package.auth.MyTokens`.
 
     Args:
         options: the keyword arguments of the class.
 
     Raises:
-        InvalidOptionError: there is no such class, or it cannot be made with these arguments.
+        InvalidOptionError: there is no such class, or it cannot be created with these arguments.
     """
     module, _, name = path.rpartition(".")
     try:
@@ -97,7 +97,7 @@ _SCOPE = "catalog"
 
 
 def auth_type(name: str, properties: Mapping[str, str]) -> str:
-    """How requests are authenticated.
+    """The type of authentication.
 
     Raises:
         InvalidOptionError: the type is unknown.
@@ -109,7 +109,7 @@ def auth_type(name: str, properties: Mapping[str, str]) -> str:
         return _plain_type(properties)
     kind = given.strip().lower()
     kind = _SAME.get(kind, kind)
-    # A dot is in the path of a class.
+    # The path of a class contains a dot.
     if kind not in AUTH_TYPES and "." not in kind:
         raise InvalidOptionError(
             f"catalog {name}: the type of authentication is {given!r}, expected one of "
@@ -121,11 +121,11 @@ def auth_type(name: str, properties: Mapping[str, str]) -> str:
 def choose_authenticator(
     name: str, properties: Mapping[str, str], request: TokenRequest, secrets: Secrets
 ) -> Authenticator:
-    """What authenticates the requests of a catalog.
+    """The authenticator for the requests of a catalog.
 
     Args:
         request: sends forms to the token endpoint.
-        secrets: gets the passwords and tokens.
+        secrets: receives the passwords and tokens.
 
     Raises:
         InvalidOptionError: a property is missing or malformed, or a package is not installed.
@@ -183,7 +183,7 @@ def _basic(name: str, properties: Mapping[str, str], secrets: Secrets) -> Authen
 
 
 def oauth2_options(name: str, properties: Mapping[str, str], secrets: Secrets) -> OAuth2Options:
-    """How tokens are got.
+    """How to obtain tokens.
 
     Raises:
         InvalidOptionError: a property is missing or malformed.
@@ -193,7 +193,7 @@ def oauth2_options(name: str, properties: Mapping[str, str], secrets: Secrets) -
     subjects = [(k, v) for k, v in properties.items() if k.startswith(TOKEN_TYPES) and v]
     client_id, secret, in_header = "", None, False
     if credential:
-        # The secret may contain colons, the id does not.
+        # The secret may contain colons, but the id may not.
         client_id, colon, rest = credential.partition(":")
         client_id, secret = (client_id, rest) if colon else ("", credential)
     elif ours.get("client_secret"):
@@ -248,7 +248,7 @@ def _custom(name: str, properties: Mapping[str, str], secrets: Secrets) -> Authe
 def own_options(kind: str, properties: Mapping[str, str]) -> dict[str, str]:
     """The properties of a type of authentication, `auth.<type>.<name>`, by their names.
 
-    Environment variables have dashes in the place of underscores.
+    Environment variables have dashes instead of underscores.
     """
     prefix = f"auth.{kind}."
     return {
@@ -282,7 +282,7 @@ class GoogleTokens:
                 f"catalog {catalog}: authentication by Google needs google-auth: pip install "
                 "'icebergds[gcs]'"
             ) from error
-        # It has no types.
+        # It has no type annotations.
         auth: Any = google.auth
         try:
             if credentials_path:

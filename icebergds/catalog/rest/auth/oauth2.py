@@ -1,7 +1,7 @@
-"""Gets bearer tokens by OAuth2 and renews them when they are used.
+"""Obtains bearer tokens with OAuth2, and renews them when they are used.
 
 A token is renewed shortly before it expires, and when the server refuses it. A failed renewal is
-tried again soon, so that it heals.
+retried soon, so that it recovers.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from icebergds.errors import StorageError
 _LOG = logging.getLogger(__name__)
 
 TokenRequest = Callable[[Mapping[str, str], str | None], Mapping[str, Any]]
-"""Sends a form to the token endpoint, with a header `Authorization` or None; returns its answer.
+"""Sends a form to the token endpoint, with a header `Authorization` or None; returns the answer.
 
 Raises StorageError.
 """
@@ -34,18 +34,18 @@ _PAUSE_S = 5.0
 
 @dataclass(frozen=True, slots=True)
 class OAuth2Options:
-    """How tokens are got.
+    """How to obtain tokens.
 
     Attributes:
-        token: the first token; None to get one.
+        token: the first token; None to request one.
         client_id: may be empty if the server identifies clients by the secret.
         client_secret: None if tokens are renewed by exchanging them.
-        in_header: whether the client authenticates by a header, not in the form.
+        in_header: whether the client authenticates with a header instead of the form.
         optional: further members of the form, such as scope, audience and resource.
-        subject: a token, and its type, that is exchanged for one of the catalog.
+        subject: a token, and its type, to exchange for a token of the catalog.
         exchange: whether a token may be exchanged for a newer one.
         refresh: whether tokens are renewed before they expire.
-        lifetime_s: of tokens that do not tell when they expire; None: they do not.
+        lifetime_s: of tokens without an expiry time; None if they do not expire.
     """
 
     token: str | None = field(default=None, repr=False)
@@ -89,13 +89,14 @@ class OAuth2:
         """The header with a token that has not expired.
 
         Raises:
-            StorageError: there is no token, and none can be had.
+            StorageError: there is no token, and none can be obtained.
         """
         with self._lock:
             if self._token is None:
                 self._fetch()
             elif self._options.refresh and time.time() >= self._renew_at:
-                # If that fails, requests do not wait for it each time: the token may last a while.
+                # After a failure, not every request waits for a renewal: the token may last a
+                # while.
                 self._renew_at = time.time() + _PAUSE_S
                 self._try_to_fetch()
             return f"Bearer {self._token}"

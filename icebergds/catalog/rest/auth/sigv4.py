@@ -17,8 +17,8 @@ class SigV4:
 
     Args:
         catalog: the catalog's name in messages.
-        properties: of the catalog: `rest.signing-name`, `rest.signing-region`, and keys; by
-            default those that AWS's own tools use.
+        properties: of the catalog: `rest.signing-name`, `rest.signing-region`, and keys; by default
+            those that AWS's own tools use.
         delegate: authenticates requests before they are signed. Its header `Authorization` becomes
             `Original-Authorization`.
 
@@ -68,7 +68,7 @@ class SigV4:
         given = dict(self._delegate.sign(request, current).headers)
         if (original := given.pop("Authorization", None)) is not None:
             given["Original-Authorization"] = original
-        # Proxies may change these.
+        # Proxies may change this header.
         unsigned = {name: given.pop(name) for name in ("User-Agent",) if name in given}
         to_sign = AWSRequest(request.method, request.url, headers=given, data=request.data)
         try:

@@ -1,4 +1,4 @@
-"""Statements that create, change and drop tables."""
+"""Runs statements that create, change and drop tables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ALTER TABLE, DROP TABLE, and COMMENT ON a table or a column."""
+"""Runs ALTER TABLE, DROP TABLE, and COMMENT ON a table or a column."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ from icebergds.statements.text.cursor import Cursor
 
 
 def alter_table(scope: NameScope, cursor: Cursor, arguments: Arguments) -> DataFrame | None:
-    """Runs `ALTER TABLE`: in one commit, when the whole statement has been read."""
+    """Runs `ALTER TABLE` in one commit, after reading the whole statement."""
     cursor.expect("ALTER", "TABLE")
     name = scope.table(read_name(scope, cursor))
     if name is None:
@@ -87,7 +87,7 @@ _FORMS: tuple[tuple[tuple[str, ...], Callable[[Cursor], Change]], ...] = (
     (("UNSET", "TBLPROPERTIES"), read_unset_properties),
     (("SET", "LOCATION"), read_location),
 )
-# Of Iceberg, which Spark's parser does not know.
+# Iceberg's extensions, which Spark's parser does not know.
 _EXTENSIONS: tuple[tuple[tuple[str, ...], Callable[[Cursor], Change]], ...] = (
     (("ADD", "PARTITION", "FIELD"), read_added_field),
     (("DROP", "PARTITION", "FIELD"), read_dropped_field),
@@ -98,7 +98,7 @@ _EXTENSIONS: tuple[tuple[tuple[str, ...], Callable[[Cursor], Change]], ...] = (
 )
 _REFERENCES = (("BRANCH",), ("TAG",))
 _OF_REFERENCES = (("CREATE",), ("CREATE", "OR", "REPLACE"), ("REPLACE",))
-# What Iceberg's tables do not have, and what is there instead.
+# What Iceberg tables do not have, and what to use instead.
 _PARTITIONS = "partitions of Iceberg's tables come and go with their rows; use INSERT or DELETE"
 _REFUSED: tuple[tuple[tuple[str, ...], str], ...] = (
     (("ADD", "PARTITION"), _PARTITIONS),
@@ -190,7 +190,7 @@ def comment_on_column(scope: NameScope, cursor: Cursor, arguments: Arguments) ->
 def _find(
     scope: NameScope, names: list[tuple[CatalogName, tuple[str, ...]]]
 ) -> tuple[Table, tuple[str, ...]]:
-    """The table of the longest name that there is, and what follows it: the path of a column.
+    """The table of the longest existing name, and the rest of the name: the path of a column.
 
     Raises:
         NoSuchTableError: there is no such table.
@@ -214,7 +214,7 @@ def _text(cursor: Cursor) -> str:
 
 
 def drop_table(scope: NameScope, cursor: Cursor, arguments: Arguments) -> DataFrame | None:
-    """Runs `DROP TABLE [IF EXISTS] table [PURGE]`; only with PURGE are files deleted."""
+    """Runs `DROP TABLE [IF EXISTS] table [PURGE]`; deletes files only with PURGE."""
     cursor.expect("DROP", "TABLE")
     if_exists = cursor.take("IF", "EXISTS")
     name = scope.table(read_name(scope, cursor))

@@ -1,4 +1,4 @@
-"""ALTER TABLE: columns are added, changed, renamed, replaced and dropped."""
+"""Reads the clauses of ALTER TABLE that add, change, rename, replace and drop columns."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _Edit: TypeAlias = Callable[[AlteredTable, UpdateSchema], None]
 
 
 def read_added(cursor: Cursor) -> Change:
-    """Reads what follows `ADD COLUMN[S]`: columns, in parentheses or not."""
+    """Reads what follows `ADD COLUMN[S]`: columns, with or without parentheses."""
     columns = read_columns(cursor.group() if cursor.is_at_sign("(") else cursor)
     return partial(_change, edits=[partial(_add, column=column) for column in columns])
 
@@ -55,7 +55,7 @@ def read_renamed(cursor: Cursor) -> Change:
 
 
 def read_changed(cursor: Cursor) -> Change:
-    """Reads what follows `ALTER [COLUMN]`: columns, each with what is to change of it."""
+    """Reads what follows `ALTER [COLUMN]`: columns, each with its changes."""
     edits = _column_actions(cursor)
     while cursor.take_sign(","):
         edits += _column_actions(cursor)
@@ -96,7 +96,7 @@ def read_replaced(cursor: Cursor) -> Change:
     """Reads what follows `REPLACE COLUMNS`.
 
     Raises:
-        UnsupportedFeatureError: a column is one inside of another, or has a place.
+        UnsupportedFeatureError: a column is nested in another, or has a position.
     """
     columns = read_columns(cursor.group())
     for column in columns:
@@ -117,7 +117,7 @@ _ACTIONS = ("TYPE", "COMMENT", "FIRST", "AFTER", "SET", "DROP")
 
 
 def _column_actions(cursor: Cursor) -> list[_Edit]:
-    """Reads a column and what is to change of it."""
+    """Reads a column and its changes."""
     path = cursor.name("the name of a column")
     found: list[_Edit] = []
     while (edit := _action(cursor, path)) is not None:
@@ -198,7 +198,7 @@ def _move(altered: AlteredTable, update: UpdateSchema, *, path: _Path, place: Pl
 
 def _set_default(altered: AlteredTable, update: UpdateSchema, *, path: _Path, text: str) -> None:
     field = altered.find_field(update.schema, path)
-    # The update says which columns there are.
+    # The update raises if the column does not exist.
     value = None if field is None else _evaluated(altered, path, field.field_type, text)
     update.set_default(path, value)
 

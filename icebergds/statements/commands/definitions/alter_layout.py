@@ -1,4 +1,4 @@
-"""ALTER TABLE of Iceberg's extensions: partition fields, write order and identifier fields."""
+"""Reads Iceberg's extensions of ALTER TABLE: partition fields, write order, identifier fields."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ _OF_ORDER = ("DISTRIBUTED", "LOCALLY", "ORDERED", "UNORDERED")
 
 
 def _term(cursor: Cursor) -> Cursor:
-    """Reads a column or a transform of one, as a cursor of its own."""
+    """Reads a column or a transform, as a cursor of its own."""
     start = cursor.at
     cursor.name("a column or a transform, such as days(ts)")
     if cursor.is_at_sign("("):
@@ -79,7 +79,7 @@ def _field_name(cursor: Cursor) -> str | None:
 
 
 def _order(cursor: Cursor) -> str:
-    """Reads the terms of an order, and returns them as they were written."""
+    """Reads the terms of an order, and returns them as written."""
     listed = cursor.group() if cursor.is_at_sign("(") else cursor.until(*_OF_ORDER)
     if listed.is_done:
         raise listed.error("columns or transforms, such as days(ts) DESC")
@@ -108,9 +108,9 @@ def _change_spec(
 
 
 def _dropped_field(altered: AlteredTable, term: Cursor) -> str:
-    """The name of a partition field, or the transform that it is of.
+    """The partition field with a name or a transform.
 
-    The name of a column stands for the field that has its values.
+    A column's name stands for its identity field.
     """
     read = Cursor(term.statement, term.tokens, term.at, term.end)
     path = read.name()

@@ -1,4 +1,4 @@
-"""ALTER TABLE: properties and the location."""
+"""Reads the clauses of ALTER TABLE for properties and the location."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from icebergds.statements.commands.definitions.change import AlteredTable, Chang
 from icebergds.statements.text.cursor import Cursor
 from icebergds.statements.text.properties import read_properties, read_property_name
 
-# What Spark keeps for itself, and the clause that says it.
+# Properties that Spark reserves, and the clauses that set them.
 _OF_SPARK = {
     "provider": "USING",
     "external": "CREATE EXTERNAL TABLE",
@@ -33,7 +33,7 @@ def read_set_properties(cursor: Cursor) -> Change:
     `location`, `current-snapshot-id` and `cherry-pick-snapshot-id` change the table itself.
 
     Raises:
-        UnsupportedFeatureError: another statement sets what is named.
+        UnsupportedFeatureError: another statement sets the property.
     """
     properties = read_properties(cursor.group())
     refuse_reserved(properties)
@@ -60,7 +60,7 @@ def read_location(cursor: Cursor) -> Change:
 
 
 def refuse_reserved(properties: Mapping[str, str]) -> None:
-    """Raises InvalidStatementError for properties that Spark keeps for itself."""
+    """Raises InvalidStatementError for properties that Spark reserves."""
     for name in properties:
         if (clause := _OF_SPARK.get(name)) is not None:
             raise InvalidStatementError(f"property {name!r} is reserved; use {clause}")

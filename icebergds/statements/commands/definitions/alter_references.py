@@ -1,4 +1,4 @@
-"""ALTER TABLE of Iceberg's extensions: branches and tags."""
+"""Reads Iceberg's extensions of ALTER TABLE for branches and tags."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _MILLISECONDS = {"DAYS": 86_400_000, "HOURS": 3_600_000, "MINUTES": 60_000}
 
 @dataclass(frozen=True, slots=True)
 class _Reference:
-    """A branch or tag that a statement creates or moves; None keeps what there is."""
+    """A branch or tag that a statement creates or moves; None leaves a value unchanged."""
 
     ref_type: RefType
     name: str
@@ -70,7 +70,7 @@ def read_reference(cursor: Cursor) -> Change:
 
 
 def read_dropped_reference(cursor: Cursor) -> Change:
-    """Reads `BRANCH` or `TAG` and what follows it, behind `DROP`."""
+    """Reads `BRANCH` or `TAG` and what follows it, after `DROP`."""
     ref_type = _ref_type(cursor)
     only_existing = cursor.take("IF", "EXISTS")
     name = cursor.identifier(f"the name of the {ref_type}")
@@ -99,7 +99,7 @@ def _set_reference(altered: AlteredTable, *, reference: _Reference) -> None:
         if reference.replace and (exists or not reference.create):
             _move(changes, reference)
         elif _needs_snapshot(changes, reference):
-            # An empty one, as in Java Iceberg.
+            # An empty snapshot, as in Java Iceberg.
             nothing = changes.scan().to_arrow()
             changes.append(nothing, branch=reference.name, options={"create-branch": "true"})
         else:

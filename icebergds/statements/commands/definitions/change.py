@@ -1,4 +1,4 @@
-"""What an ALTER TABLE statement changes (`Change`)."""
+"""Defines what an ALTER TABLE statement changes (`Change`)."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ from icebergds.spec.types import NestedField
 
 @dataclass(frozen=True, slots=True)
 class AlteredTable:
-    """A table that a statement changes, as it was just loaded."""
+    """A table, just loaded, that a statement changes."""
 
     spark: SparkSession
     table: Table
 
     @property
     def is_case_sensitive(self) -> bool:
-        """Whether the session tells names apart by case alone."""
+        """Whether the session distinguishes names by case."""
         return self.spark.conf.get("spark.sql.caseSensitive", "false") == "true"
 
     def update_schema(self) -> UpdateSchema:
-        """An update of its columns, whose names are found as the session finds names."""
+        """An update of the columns that matches names as the session does."""
         return self.table.update_schema(case_sensitive=self.is_case_sensitive)
 
     def find_field(self, schema: Schema, path: tuple[str, ...]) -> NestedField | None:
-        """The field that a path names; None if there is none, or more than one."""
+        """The field at a path; None if there is none, or more than one."""
         found = find_column_ids(schema, path, case_sensitive=self.is_case_sensitive)
         return schema.fields_by_id[found[0]] if len(found) == 1 else None
 
 
 Change: TypeAlias = Callable[[AlteredTable], None]
-"""Changes a table in one commit; it is made when the whole statement has been read."""
+"""Changes a table in one commit; called after the whole statement has been read."""

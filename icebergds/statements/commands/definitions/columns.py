@@ -1,4 +1,4 @@
-"""Reads the columns that statements define: names, types, defaults and further clauses."""
+"""Reads the columns that statements define: names, types, defaults and other clauses."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from icebergds.statements.text.cursor import Cursor
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a column goes.
+    """The position of a column.
 
     Attributes:
         after: the name of a column of the same struct; None for the start.
@@ -32,7 +32,7 @@ class ColumnDefinition:
     """A column that a statement defines.
 
     Attributes:
-        path: its name, with those of the structs around it.
+        path: its name, after the names of the structs that contain it.
         type_text: as written.
         default: an expression, as written.
     """
@@ -46,11 +46,11 @@ class ColumnDefinition:
 
 
 def read_columns(cursor: Cursor) -> list[ColumnDefinition]:
-    """Reads columns with commas between them: all of it.
+    """Reads all of a list of columns, separated by commas.
 
     Raises:
-        InvalidStatementError: it is something else.
-        UnsupportedFeatureError: it has constraints, or columns that are computed.
+        InvalidStatementError: it is malformed.
+        UnsupportedFeatureError: it has constraints, or generated columns.
     """
     found = [read_column(cursor)]
     while cursor.take_sign(","):
@@ -90,7 +90,7 @@ def read_place(cursor: Cursor) -> Place | None:
 
 
 def read_type(cursor: Cursor) -> str:
-    """Reads a type, and returns it as it was written."""
+    """Reads a type, and returns it as written."""
     start = cursor.at
     name = cursor.identifier("the type of the column")
     if cursor.is_at_sign("("):
@@ -105,7 +105,7 @@ def read_type(cursor: Cursor) -> str:
 
 
 def read_default(cursor: Cursor) -> str:
-    """Reads the expression of a default, and returns it as it was written."""
+    """Reads the expression of a default, and returns it as written."""
     start, depth = cursor.at, 0
     while (token := cursor.peek()) is not None:
         # NULL may be the value, and NOT may begin it.
@@ -125,7 +125,7 @@ _CLAUSES = ("COMMENT", "DEFAULT", "GENERATED", "FIRST", "AFTER", *_CONSTRAINTS)
 
 
 def _read_angles(cursor: Cursor) -> None:
-    """Reads the types inside of a type, in angle brackets."""
+    """Reads the types nested in a type, in angle brackets."""
     if not cursor.is_at_sign("<", "<>"):
         return
     depth = 0
@@ -138,12 +138,12 @@ def _read_angles(cursor: Cursor) -> None:
 
 
 def _written(cursor: Cursor, start: int) -> str:
-    """The text of the tokens from a place up to here."""
+    """The text of the tokens from a position to here."""
     return Cursor(cursor.statement, cursor.tokens, start, cursor.at).written
 
 
 def _refuse_constraint(cursor: Cursor) -> None:
-    """Refuses a constraint in the place of a column."""
+    """Rejects a constraint instead of a column."""
     is_constraint = (
         cursor.is_at("PRIMARY", "KEY")
         or cursor.is_at("FOREIGN", "KEY")
@@ -173,7 +173,7 @@ def _refuse_clause(cursor: Cursor, column: str) -> None:
 
 
 def refused_constraint(cursor: Cursor) -> UnsupportedFeatureError:
-    """The error of a constraint, which is next."""
+    """The error for a constraint, which comes next."""
     written = " ".join(token.text for token in (cursor.peek(), cursor.peek(1)) if token is not None)
     return UnsupportedFeatureError(
         f"{written}: constraints are not supported, because Iceberg's tables have none but NOT "
@@ -181,7 +181,7 @@ def refused_constraint(cursor: Cursor) -> UnsupportedFeatureError:
     )
 
 
-# What has another value whenever it is asked for; and queries, whose rows change.
+# Functions whose value changes from call to call; and queries, whose rows change.
 _CHANGING = frozenset(
     """
     CURRENT_CATALOG CURRENT_DATABASE CURRENT_SCHEMA CURRENT_DATE CURDATE CURRENT_TIME
@@ -199,7 +199,7 @@ def evaluate_default(spark: SparkSession, column: str, field_type: IcebergType, 
 
     Raises:
         UnsupportedFeatureError: its value changes with time.
-        InvalidStatementError: Spark cannot evaluate it, or its value is none of the column's type.
+        InvalidStatementError: Spark cannot evaluate it, or its value is not of the column's type.
     """
     for token in sql_tokens(text) or ():
         if token.is_word(*_CHANGING):
@@ -209,7 +209,7 @@ def evaluate_default(spark: SparkSession, column: str, field_type: IcebergType, 
             )
     if text.strip().upper() == "NULL":
         return None
-    # Columns of times are whole numbers in DataFrames.
+    # DataFrames hold times as whole numbers.
     wanted = "time(6)" if field_type == TIME else spark_type(field_type).simpleString()
     try:
         found = spark_sql(spark, f"SELECT CAST(({text}) AS {wanted}) FROM VALUES (0)", Arguments())

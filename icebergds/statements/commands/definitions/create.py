@@ -1,4 +1,4 @@
-"""CREATE TABLE, CREATE OR REPLACE TABLE and REPLACE TABLE, with the rows of a query or without."""
+"""Runs CREATE TABLE, CREATE OR REPLACE TABLE and REPLACE TABLE, with or without a query."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def create_table(scope: NameScope, cursor: Cursor, arguments: Arguments) -> Data
 
 
 def replace_table(scope: NameScope, cursor: Cursor, arguments: Arguments) -> DataFrame | None:
-    """Runs `[CREATE OR] REPLACE TABLE`: one commit that keeps the history."""
+    """Runs `[CREATE OR] REPLACE TABLE` in one commit that keeps the history."""
     or_create = cursor.take("CREATE", "OR")
     cursor.expect("REPLACE", "TABLE")
     name = scope.table(read_name(scope, cursor))
@@ -90,7 +90,7 @@ def replace_table(scope: NameScope, cursor: Cursor, arguments: Arguments) -> Dat
     try:
         _create(scope, name, definition, arguments)
     except AlreadyExistsError:
-        # Another writer created it meanwhile, or something else has the name.
+        # Another writer has created it in the meantime, or something else has the name.
         if not _replace(scope, name, definition):
             raise
     return nothing(scope.spark)
@@ -118,7 +118,7 @@ def _create(
 
 
 def _replace(scope: NameScope, name: CatalogName, definition: TableDefinition) -> bool:
-    """Replaces a table by its definition; returns False if there is none."""
+    """Replaces a table with its definition; returns False if there is no such table."""
     options = _options(scope, name, definition)
     table = table_to_write(options)
     if table is None:
@@ -130,7 +130,7 @@ def _replace(scope: NameScope, name: CatalogName, definition: TableDefinition) -
 
 
 def _require(scope: NameScope, name: CatalogName) -> None:
-    """Raises NoSuchTableError if there is no table; it names the nearest."""
+    """Raises NoSuchTableError if there is no such table, with the most similar name."""
     scope.catalog(name.catalog).load_table(name.parts)
 
 
@@ -172,9 +172,9 @@ def _field(spark: SparkSession, column: ColumnDefinition) -> NestedField:
 def _create_like(
     scope: NameScope, name: CatalogName | None, cursor: Cursor, *, if_not_exists: bool
 ) -> DataFrame | None:
-    """Runs what follows LIKE: the new table has the columns and the layout of another one.
+    """Runs what follows LIKE: the new table has the columns and layout of another.
 
-    It has neither its rows nor its properties, but for the format version of a table of Iceberg.
+    It gets neither rows nor properties, except the format version of an Iceberg table.
     """
     given = read_name(scope, cursor)
     source = scope.table(given)

@@ -31,12 +31,12 @@ _DESCRIBING = RESERVED_PROPERTIES - {FORMAT_VERSION} | {"sort-order", "identifie
 
 @dataclass(slots=True)
 class TableDefinition:
-    """What a statement says of a new table.
+    """What a statement says about a new table.
 
     Attributes:
         partition_by: terms such as `days(ts)`.
-        query: whose rows the table has; None if it has none.
-        clauses: first words of those that have been read.
+        query: gives the rows of the table; None if it has none.
+        clauses: the first words of the clauses that have been read.
     """
 
     columns: list[ColumnDefinition] = field(default_factory=list)
@@ -54,8 +54,8 @@ def read_definition(cursor: Cursor, *, external: bool = False) -> TableDefinitio
         external: whether the statement says EXTERNAL.
 
     Raises:
-        InvalidStatementError: it is something else.
-        UnsupportedFeatureError: Iceberg's tables do not have what it asks for.
+        InvalidStatementError: it is malformed.
+        UnsupportedFeatureError: it asks for something that Iceberg tables do not have.
     """
     found = TableDefinition()
     if cursor.is_at_sign("(") and not _is_query(cursor):
@@ -72,7 +72,7 @@ def read_definition(cursor: Cursor, *, external: bool = False) -> TableDefinitio
 
 
 def read_like_clause(cursor: Cursor, found: TableDefinition) -> bool:
-    """Reads a clause of `CREATE TABLE ... LIKE`, if one is next."""
+    """Reads a clause of `CREATE TABLE ... LIKE`, if one comes next."""
     if cursor.take("USING"):
         use_format(found, cursor.name("the format of the table"))
         return True
@@ -123,7 +123,7 @@ def _column(listed: Cursor) -> ColumnDefinition:
 
 
 def _is_query(cursor: Cursor) -> bool:
-    """Whether the parentheses that come next are around a query, not columns."""
+    """Whether the parentheses that come next contain a query, not columns."""
     first = cursor.peek(1)
     return first is not None and (first.is_sign("(") or first.is_word("SELECT", "WITH"))
 
@@ -162,7 +162,7 @@ def _properties(cursor: Cursor) -> dict[str, str]:
 
 
 def _describes(name: str, value: str) -> bool:
-    """Whether a property is one by which SHOW CREATE TABLE describes a table."""
+    """Whether a property only describes a table in SHOW CREATE TABLE."""
     return name in _DESCRIBING or (name == "format" and value.startswith("iceberg/"))
 
 
@@ -184,7 +184,7 @@ def _add_properties(found: TableDefinition, properties: Mapping[str, str]) -> No
 
 
 def add_options(found: TableDefinition, options: Mapping[str, str]) -> None:
-    """Adds options to the properties as Spark hands them on: under both names.
+    """Adds options to the properties under both names, as Spark passes them.
 
     Raises:
         InvalidOptionError: a property has another value already.
@@ -194,10 +194,10 @@ def add_options(found: TableDefinition, options: Mapping[str, str]) -> None:
 
 
 def use_format(found: TableDefinition, name: tuple[str, ...]) -> None:
-    """Sets the format of the table, or that of its files.
+    """Sets the format of the table, or of its files.
 
     Raises:
-        UnsupportedFeatureError: the catalog has no tables of the format.
+        UnsupportedFeatureError: the catalog does not support tables of the format.
     """
     given = ".".join(name).lower()
     if given in _FILE_FORMATS:
@@ -210,7 +210,7 @@ def use_format(found: TableDefinition, name: tuple[str, ...]) -> None:
 
 
 def _partitioned_by(listed: Cursor, found: TableDefinition) -> None:
-    """Reads transforms and names of columns, or columns with types, which are added to the table.
+    """Reads transforms and column names, or columns with types, which it adds to the table.
 
     Raises:
         InvalidStatementError: it has both.
@@ -225,7 +225,7 @@ def _partitioned_by(listed: Cursor, found: TableDefinition) -> None:
 
 
 def _partition_field(listed: Cursor, found: TableDefinition) -> bool:
-    """Reads one; returns whether it is a column with a type."""
+    """Reads one of them; returns whether it is a column with a type."""
     start = listed.at
     name = listed.name("a column or a transform of one, such as days(ts)")
     if listed.is_at_sign("("):
@@ -240,7 +240,7 @@ def _partition_field(listed: Cursor, found: TableDefinition) -> bool:
 
 
 def _buckets(cursor: Cursor) -> str:
-    """Reads the columns and the number of `CLUSTERED BY`, and returns them as a transform."""
+    """Reads the columns and the number in `CLUSTERED BY`, and returns them as a transform."""
     listed = cursor.group()
     column = listed.name("the name of a column")
     if not listed.is_done:
@@ -279,7 +279,7 @@ def create_once(
     """Creates a table.
 
     Raises:
-        AlreadyExistsError: there is one of the name, and the statement does not say IF NOT EXISTS.
+        AlreadyExistsError: the name exists, and the statement does not say IF NOT EXISTS.
     """
     catalog = scope.catalog(name.catalog)
     if if_not_exists and catalog.table_exists(name.parts):
@@ -287,12 +287,12 @@ def create_once(
     try:
         create()
     except AlreadyExistsError:
-        # Another writer may have created it meanwhile, and a view may have the name.
+        # Another writer may have created it in the meantime, or a view may have the name.
         if not if_not_exists or not catalog.table_exists(name.parts):
             raise
 
 
 def with_owner(spark: SparkSession, properties: Mapping[str, str]) -> dict[str, str]:
-    """The properties of a new table and its owner: the session's user, as Spark has it."""
+    """Adds the owner to the properties of a new table: the session's user, according to Spark."""
     (row,) = spark_sql(spark, "SELECT current_user", Arguments()).collect()
     return {**properties, _OWNER: str(row[0])}

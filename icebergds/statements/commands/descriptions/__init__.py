@@ -1,4 +1,4 @@
-"""Statements that show what there is, and those of namespaces."""
+"""Runs statements that show what exists, and those on namespaces."""
 
 from __future__ import annotations
 

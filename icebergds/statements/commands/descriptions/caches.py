@@ -1,4 +1,4 @@
-"""CACHE TABLE, UNCACHE TABLE, CLEAR CACHE and REFRESH TABLE."""
+"""Runs CACHE TABLE, UNCACHE TABLE, CLEAR CACHE and REFRESH TABLE."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def cache_whole(
 
 
 def uncache_table(scope: NameScope, cursor: Cursor, arguments: Arguments) -> DataFrame | None:
-    """Runs `UNCACHE TABLE [IF EXISTS] name`; a table that is not cached is left as it is."""
+    """Runs `UNCACHE TABLE [IF EXISTS] name`; does nothing if the table is not cached."""
     cursor.expect("UNCACHE", "TABLE")
     may_be_missing = cursor.take("IF", "EXISTS")
     name = scope.table(read_name(scope, cursor))
@@ -85,7 +85,7 @@ def uncache_table(scope: NameScope, cursor: Cursor, arguments: Arguments) -> Dat
 
 
 def clear_cache(scope: NameScope, cursor: Cursor, arguments: Arguments) -> DataFrame | None:
-    """Runs `CLEAR CACHE`, for tables of ours before Spark's."""
+    """Runs `CLEAR CACHE`, first for our tables, then for Spark's."""
     cursor.expect("CLEAR", "CACHE")
     cursor.expect_end()
     forget_all_rows(scope.spark)
@@ -93,7 +93,7 @@ def clear_cache(scope: NameScope, cursor: Cursor, arguments: Arguments) -> DataF
 
 
 def refresh_table(scope: NameScope, cursor: Cursor, arguments: Arguments) -> DataFrame | None:
-    """Runs `REFRESH TABLE name`: each statement reads the newest state anyway."""
+    """Runs `REFRESH TABLE name`; every statement reads the current state anyway."""
     cursor.expect("REFRESH", "TABLE")
     name = scope.table(read_name(scope, cursor))
     if name is None:

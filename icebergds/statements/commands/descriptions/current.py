@@ -1,4 +1,4 @@
-"""USE, SET CATALOG and SHOW CURRENT NAMESPACE."""
+"""Runs USE, SET CATALOG and SHOW CURRENT NAMESPACE."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NAMESPACE = ("NAMESPACE", "DATABASE", "SCHEMA")
 
 
 def use(scope: NameScope, cursor: Cursor, arguments: Arguments) -> DataFrame | None:
-    """Runs `USE [NAMESPACE] name`: with the word, of a namespace in the current catalog."""
+    """Runs `USE [NAMESPACE] name`; with the word, the name is in the current catalog."""
     cursor.expect("USE")
     then = cursor.peek(1)
     is_word = then is not None and not then.is_sign(".")
@@ -27,7 +27,7 @@ def use(scope: NameScope, cursor: Cursor, arguments: Arguments) -> DataFrame | N
         return _choose(scope, parts[0], parts[1:])
     if catalog is None:
         if not in_catalog and len(parts) > 1 and not scope.is_of_spark(parts[0]):
-            # Spark's own catalog has no namespaces of several parts: the first one is a catalog.
+            # Namespaces of Spark's own catalog have one part, so the first part is a catalog.
             scope.require_catalog(parts[0])
         return None
     if not in_catalog and scope.is_of_spark(parts[0]):
@@ -64,7 +64,7 @@ def show_current_namespace(
 
 def _choose(scope: NameScope, catalog: str, namespace: tuple[str, ...]) -> DataFrame:
     if namespace:
-        # It exists.
+        # Raises if it does not exist.
         scope.catalog(catalog).load_namespace_properties(namespace)
     else:
         scope.catalog(catalog)

@@ -1,4 +1,4 @@
-"""Writes the columns, partitions and sort keys of tables as Spark's SQL has them."""
+"""Writes the columns, partitions and sort keys of tables as Spark SQL does."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from icebergds.statements.names.table_names import shown_name
 
 
 def escaped(text: str) -> str:
-    """A text as it stands between single quotes."""
+    """Escapes a text to stand between single quotes."""
     return text.replace("\\", "\\\\").replace("'", "\\'")
 
 
@@ -54,7 +54,7 @@ def column_line(field: NestedField) -> str:
 
 
 def default_text(field: NestedField) -> str | None:
-    """The value that rows without one get, as a literal; None if there is none."""
+    """The write default as a literal; None if there is none."""
     value = field.write_default
     return None if value is None else _literal(field.field_type, value)
 
@@ -72,7 +72,7 @@ def type_text(kind: spark.DataType) -> str:
 
 
 def partition_terms(schema: Schema, fields: Iterable[PartitionField]) -> list[str]:
-    """The terms of PARTITIONED BY, without partition fields that were dropped."""
+    """The terms of PARTITIONED BY, without dropped partition fields."""
     return [
         _term(schema, field.transform, field.source_ids)
         for field in fields
@@ -117,7 +117,7 @@ def _term(schema: Schema, transform: Transform, source_ids: Iterable[int]) -> st
 
 
 def _literal(field_type: IcebergType, value: Any) -> str:
-    """A value as Spark writes a literal of the type that it reads the column as."""
+    """A value as Spark writes a literal of the type that it reads the column with."""
     match spark_type(field_type):
         case spark.StringType():
             return f"'{escaped(str(repeat(field_type, value, 1)[0].as_py()))}'"
@@ -140,6 +140,6 @@ def _literal(field_type: IcebergType, value: Any) -> str:
         case spark.TimestampNTZType():
             return f"TIMESTAMP_NTZ '{dates.format_timestamp(value)}'"
         case spark.TimestampType():
-            # With its offset, so that the session's time zone does not matter.
+            # With its offset, to be independent of the session's time zone.
             return f"TIMESTAMP '{dates.format_timestamp(value)}+00:00'"
     return str(value)

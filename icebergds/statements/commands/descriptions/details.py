@@ -1,4 +1,4 @@
-"""What Spark's SQL shows of a table or a view beside its columns: its properties and details."""
+"""Lists the properties and details that Spark SQL shows of a table or view, beside columns."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from icebergds.statements.queries.temporary_views import QUERY_COLUMNS
 
 COMMENT = "comment"
 _OWNER = "owner"
-# They have rows and clauses of their own, and are no properties for SHOW TBLPROPERTIES.
+# These have rows and clauses of their own; SHOW TBLPROPERTIES does not list them.
 _RESERVED = frozenset(
     {
         COMMENT,
@@ -30,7 +30,7 @@ _RESERVED = frozenset(
         "collation",
     }
 )
-# Set from metadata, whatever a property of the name says.
+# Set from the metadata, even if a property has the name.
 _OF_METADATA = (
     "current-snapshot-id",
     "format",
@@ -42,7 +42,7 @@ _OF_VIEWS = frozenset({COMMENT, _OWNER, "create_engine_version", "engine_version
 
 
 def table_properties(metadata: TableMetadata) -> dict[str, str]:
-    """The properties of a table as Spark shows them, with some that its metadata gives, sorted."""
+    """The properties of a table as Spark shows them, with some derived from metadata, sorted."""
     schema, snapshot = metadata.schema(), metadata.current_snapshot()
     found = {
         key: value
@@ -75,7 +75,7 @@ def view_properties(view: View) -> dict[str, str]:
 
 
 def table_details(table: Table) -> Iterator[tuple[str, str]]:
-    """The rows `# Detailed Table Information`, from the type on, but for the properties."""
+    """The rows `# Detailed Table Information` from the type on, except the properties."""
     yield "Type", "MANAGED"
     if COMMENT in table.properties:
         yield "Comment", table.properties[COMMENT]
@@ -87,7 +87,7 @@ def table_details(table: Table) -> Iterator[tuple[str, str]]:
 
 
 def table_information(name: CatalogName, table: Table) -> str:
-    """What SHOW TABLE EXTENDED says of a table."""
+    """The information about a table in SHOW TABLE EXTENDED."""
     properties = ", ".join(f"{k}={v}" for k, v in table_properties(table.metadata).items())
     tree = spark_schema(table.schema()).treeString()
     lines = {
@@ -102,7 +102,7 @@ def table_information(name: CatalogName, table: Table) -> str:
 
 
 def statistics_text(metadata: TableMetadata) -> str:
-    """The size that Spark assumes of a table, and its number of rows without deletes."""
+    """The size of a table as Spark estimates it, and its number of rows without deletes."""
     snapshot = metadata.current_snapshot()
     summary: Mapping[str, str] = {} if snapshot is None else snapshot.summary or {}
     count = 0 if snapshot is None else int(summary.get("total-records", 0))
@@ -123,7 +123,7 @@ _OTHERS = 8
 
 
 def _size(kind: spark.DataType) -> int:
-    """The bytes that Spark assumes of a value."""
+    """The bytes that Spark assumes for a value."""
     match kind:
         case spark.StructType(fields=fields):
             return sum(_size(field.dataType) for field in fields)

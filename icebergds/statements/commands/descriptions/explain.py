@@ -1,4 +1,4 @@
-"""EXPLAIN."""
+"""Runs EXPLAIN."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ _QUERY = "== Query of the Statement =="
 
 
 def explain(scope: NameScope, cursor: Cursor, arguments: Arguments) -> DataFrame | None:
-    """Runs `EXPLAIN [mode] statement`: Spark's plan, and what each scan of ours reads and skips.
+    """Runs `EXPLAIN [mode] statement`: Spark's plan, and what each of our scans reads and skips.
 
-    Of a statement that changes a table of ours, the query is explained that it reads, or that
-    finds its rows.
+    For a statement that changes a table of ours, explains the query that it writes, or that finds
+    the rows to change.
     """
     cursor.expect("EXPLAIN")
     mode = cursor.take_any(*_MODES)
@@ -50,7 +50,7 @@ def explain(scope: NameScope, cursor: Cursor, arguments: Arguments) -> DataFrame
     start = Span(query.span.start, query.span.start)
     replacements.insert(0, Replacement(start, f"EXPLAIN {mode or ''} "))
     explained = spliced_sql(scope.spark, query.statement, query.span, replacements, arguments)
-    # Of a query that it cannot plan, Spark gives the error, a row for each line.
+    # If Spark cannot plan the query, it returns the error, with a row for each line.
     plan = "\n".join(row[0] for row in explained.collect()).rstrip("\n")
     text = "\n".join((f"{shown}{plan}", "", *scans))
     return rows(scope.spark, "plan string", [(text,)])
@@ -59,7 +59,7 @@ def explain(scope: NameScope, cursor: Cursor, arguments: Arguments) -> DataFrame
 def _scans(
     scope: NameScope, query: Cursor, arguments: Arguments, of_view: ViewNeeded | None = None
 ) -> Iterator[str]:
-    """What the scans of a query read, with those of its views."""
+    """Describes the scans of a query and of its views."""
     references = references_of(scope, query, arguments)
     relations = named_relations(scope, query, references)
     relations += temporary_relations(scope, others_of(references, relations))
@@ -80,13 +80,13 @@ _QUERIES = ("SELECT", "WITH", "VALUES", "FROM", "TABLE", "MAP", "REDUCE")
 
 
 def _query_of(scope: NameScope, statement: Cursor) -> Cursor | None:
-    """The query that reads what a statement writes, or that finds the rows that it changes.
+    """The query that a statement writes, or that finds the rows that it changes.
 
     Returns:
-        None if it is a query itself, or changes nothing of ours.
+        None if it is itself a query, or changes nothing of ours.
 
     Raises:
-        UnsupportedFeatureError: it has none.
+        UnsupportedFeatureError: it has no such query.
     """
     head = Cursor(statement.statement, statement.tokens, statement.at, statement.end)
     start = head.at

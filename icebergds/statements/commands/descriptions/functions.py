@@ -1,4 +1,4 @@
-"""SHOW FUNCTIONS and DESCRIBE FUNCTION."""
+"""Runs SHOW FUNCTIONS and DESCRIBE FUNCTION."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _SCOPES = ("ALL", "USER", "SYSTEM")
 def show_functions(scope: NameScope, cursor: Cursor, arguments: Arguments) -> DataFrame | None:
     """Runs `SHOW [ALL | USER | SYSTEM] FUNCTIONS {FROM | IN} namespace [LIKE pattern]`.
 
-    As in Java, a catalog's functions are in its namespace `system`, and found without it, too.
+    As in Java, a catalog's functions are in its namespace `system`, but found without it, too.
     """
     cursor.expect("SHOW")
     kind = cursor.take_any(*_SCOPES) or "ALL"
@@ -40,14 +40,14 @@ def show_functions(scope: NameScope, cursor: Cursor, arguments: Arguments) -> Da
     if kind != "USER":
         found += _of_spark(scope, "SYSTEM", pattern)
     if kind != "SYSTEM":
-        # Those of Spark's own databases have whole names.
+        # Functions of Spark's own databases have qualified names.
         of_session = (each for each in _of_spark(scope, "USER", pattern) if "." not in each)
         found += (each for each in of_session if each != BUCKET_FUNCTION)
         if [part.lower() for part in name.parts] in ([], [SYSTEM]):
             listed = (each for each in function_names() if matches(each, pattern))
             found += (shown_name((name.catalog, *name.parts, each)) for each in listed)
         else:
-            # Raises an error of its own if there is no such namespace.
+            # Raises if there is no such namespace.
             scope.catalog(name.catalog).list_tables(name.parts)
     return rows(scope.spark, "function string NOT NULL", [(each,) for each in sorted(set(found))])
 
@@ -59,7 +59,7 @@ def describe_function(scope: NameScope, cursor: Cursor, arguments: Arguments) ->
     cursor.take("EXTENDED")
     token = cursor.peek()
     if token is None or not token.is_identifier:
-        # Of a table of this name, or of an operator.
+        # A table of this name, or an operator.
         return None
     parts = cursor.name("the name of a function")
     function = function_named(scope, parts)

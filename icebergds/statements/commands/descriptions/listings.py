@@ -1,4 +1,4 @@
-"""SHOW CATALOGS, NAMESPACES, TABLES and VIEWS."""
+"""Runs SHOW CATALOGS, NAMESPACES, TABLES and VIEWS."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def show_catalogs(scope: NameScope, cursor: Cursor, arguments: Arguments) -> Dat
 
 
 def show_namespaces(scope: NameScope, cursor: Cursor, arguments: Arguments) -> DataFrame | None:
-    """Runs `SHOW NAMESPACES [IN name] [LIKE pattern]`, of the current catalog by default."""
+    """Runs `SHOW NAMESPACES [IN name] [LIKE pattern]`, by default in the current catalog."""
     cursor.expect("SHOW")
     cursor.next()
     if cursor.take_any("FROM", "IN") is not None:
@@ -83,7 +83,7 @@ def show_table_extended(scope: NameScope, cursor: Cursor, arguments: Arguments) 
 
 
 def show_views(scope: NameScope, cursor: Cursor, arguments: Arguments) -> DataFrame | None:
-    """Runs `SHOW VIEWS [IN namespace] [LIKE pattern]`: with the session's temporary views."""
+    """Runs `SHOW VIEWS [IN namespace] [LIKE pattern]`, including the session's temporary views."""
     cursor.expect("SHOW", "VIEWS")
     namespace = _namespace(scope, cursor)
     pattern = read_pattern(cursor)
@@ -110,7 +110,7 @@ def _listed(names: Sequence[tuple[str, ...]], pattern: str | None) -> list[tuple
 
 
 def _temporary(scope: NameScope, what: str, pattern: str) -> list[tuple[object, ...]]:
-    """The rows of a SHOW statement of Spark's for temporary views, but for global ones."""
-    # There are no tables in this database.
+    """The rows of Spark's own SHOW statement for temporary views, except global ones."""
+    # This database has no tables.
     text = f"SHOW {what} IN global_temp LIKE {literal(pattern)}"
     return [tuple(row) for row in spark_sql(scope.spark, text, Arguments()).collect() if not row[0]]

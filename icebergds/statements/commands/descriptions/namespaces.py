@@ -1,4 +1,4 @@
-"""Statements of namespaces: CREATE, DROP, ALTER, COMMENT ON and DESCRIBE."""
+"""Runs statements on namespaces: CREATE, DROP, ALTER, COMMENT ON and DESCRIBE."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from icebergds.statements.text.properties import read_properties, read_property_
 
 _COMMENT, _LOCATION, _OWNER = "comment", "location", "owner"
 _RESERVED = (_COMMENT, _LOCATION, _OWNER)
-"""Properties that clauses of their own set, in the order in which Spark describes them."""
+"""Properties that have clauses of their own, in the order in which Spark describes them."""
 _WORDS = "DBPROPERTIES or PROPERTIES"
 
 
@@ -52,7 +52,7 @@ def create_namespace(scope: NameScope, cursor: Cursor, arguments: Arguments) -> 
 def drop_namespace(scope: NameScope, cursor: Cursor, arguments: Arguments) -> DataFrame | None:
     """Runs `DROP NAMESPACE [IF EXISTS] name [RESTRICT|CASCADE]`.
 
-    Catalogs drop empty namespaces only, with CASCADE too, as in Java.
+    Catalogs drop only empty namespaces, even with CASCADE, as in Java.
     """
     cursor.expect("DROP")
     cursor.next()
@@ -115,7 +115,7 @@ def comment_on_namespace(
 
 
 def describe_namespace(scope: NameScope, cursor: Cursor, arguments: Arguments) -> DataFrame | None:
-    """Runs `DESCRIBE NAMESPACE [EXTENDED] name`, from behind its first word on."""
+    """Runs `DESCRIBE NAMESPACE [EXTENDED] name`, starting after its first word."""
     cursor.next()
     is_extended = cursor.take("EXTENDED")
     name = _name(scope, cursor)

@@ -11,7 +11,7 @@ def read_pattern(cursor: Cursor) -> str | None:
     """Reads `[LIKE] 'pattern'` at the end of a statement; None if there is no pattern.
 
     Raises:
-        InvalidStatementError: something else stands there.
+        InvalidStatementError: something else follows.
     """
     pattern = cursor.text("a pattern") if cursor.take("LIKE") or cursor.is_at_text() else None
     cursor.expect_end()
@@ -21,7 +21,7 @@ def read_pattern(cursor: Cursor) -> str | None:
 def matches(name: str, pattern: str | None) -> bool:
     """Whether Spark's SHOW statements list a name: `*` is any text, `|` separates alternatives.
 
-    The rest is a regular expression, in any case; a malformed one matches nothing.
+    Everything else is a case-insensitive regular expression; a malformed one matches nothing.
     """
     if pattern is None:
         return True

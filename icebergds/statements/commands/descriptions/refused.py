@@ -1,4 +1,4 @@
-"""Statements of Spark's that Iceberg tables do not have: refused by name."""
+"""Rejects Spark statements that do not apply to Iceberg tables, each with its own error."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from icebergds.statements.text.cursor import Cursor
 
 
 def show_partitions(scope: NameScope, cursor: Cursor, arguments: Arguments) -> DataFrame | None:
-    """Refuses `SHOW PARTITIONS name`, as Java does."""
+    """Rejects `SHOW PARTITIONS name`, as Java does."""
     cursor.expect("SHOW", "PARTITIONS")
     return _refuse(
         scope,
@@ -23,7 +23,7 @@ def show_partitions(scope: NameScope, cursor: Cursor, arguments: Arguments) -> D
 
 
 def repair_table(scope: NameScope, cursor: Cursor, arguments: Arguments) -> DataFrame | None:
-    """Refuses `[MSCK] REPAIR TABLE name`."""
+    """Rejects `[MSCK] REPAIR TABLE name`."""
     cursor.take("MSCK")
     cursor.expect("REPAIR", "TABLE")
     return _refuse(
@@ -35,7 +35,7 @@ def repair_table(scope: NameScope, cursor: Cursor, arguments: Arguments) -> Data
 
 
 def load_data(scope: NameScope, cursor: Cursor, arguments: Arguments) -> DataFrame | None:
-    """Refuses `LOAD DATA ... INTO TABLE name`."""
+    """Rejects `LOAD DATA ... INTO TABLE name`."""
     cursor.expect("LOAD", "DATA")
     cursor.until("INTO")
     cursor.expect("INTO", "TABLE")
@@ -48,9 +48,9 @@ def load_data(scope: NameScope, cursor: Cursor, arguments: Arguments) -> DataFra
 
 
 def create_function(scope: NameScope, cursor: Cursor, arguments: Arguments) -> DataFrame | None:
-    """Refuses `CREATE FUNCTION ... RETURN query` of a query on tables of ours.
+    """Rejects `CREATE FUNCTION ... RETURN query` if the query reads our tables.
 
-    Spark keeps the text, and does not know our catalogs when it calls the function.
+    Spark stores the text, and does not know our catalogs when it calls the function.
     """
     cursor.until("RETURN")
     for reference in find_references(cursor.rest()):

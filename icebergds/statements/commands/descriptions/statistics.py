@@ -1,4 +1,4 @@
-"""ANALYZE TABLE and ANALYZE TABLES."""
+"""Runs ANALYZE TABLE and ANALYZE TABLES."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from icebergds.statements.text.cursor import Cursor
 def analyze_table(scope: NameScope, cursor: Cursor, arguments: Arguments) -> DataFrame | None:
     """Runs `ANALYZE TABLE name COMPUTE STATISTICS [NOSCAN | FOR COLUMNS ... | FOR ALL COLUMNS]`.
 
-    Numbers of distinct values are estimated, of all columns by default, as by the procedure
+    Estimates the numbers of distinct values, by default for all columns, like the procedure
     `compute_table_stats`. Nothing else needs to be computed, so NOSCAN does nothing.
     """
     cursor.expect("ANALYZE", "TABLE")

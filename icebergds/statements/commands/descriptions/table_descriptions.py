@@ -1,4 +1,4 @@
-"""DESCRIBE of tables, views and columns."""
+"""Runs DESCRIBE for tables, views and columns."""
 
 from __future__ import annotations
 
@@ -97,13 +97,13 @@ def describe(scope: NameScope, cursor: Cursor, arguments: Arguments) -> DataFram
 
 
 def _is_alone(cursor: Cursor) -> bool:
-    """Whether a word comes next that is not the whole name, or its first part."""
+    """Whether a keyword comes next, not a name or the first part of one."""
     then = cursor.peek(1)
     return then is not None and not then.is_sign(".")
 
 
 def _refuse_history(scope: NameScope, cursor: Cursor) -> DataFrame | None:
-    """Refuses `DESCRIBE HISTORY name`, which Spark reads as the column of a table `history`."""
+    """Rejects `DESCRIBE HISTORY name`, which Spark reads as a column of a table `history`."""
     cursor.expect("HISTORY")
     name = scope.table(read_name(scope, cursor))
     if name is None:
@@ -128,7 +128,7 @@ def _column_rows(
         near = did_you_mean(column[0], schema.names) or f"there are {', '.join(schema.names)}"
         raise InvalidStatementError(f"{name} has no column {column[0]}; {near}")
     return [
-        # As the statement has it, as in Spark.
+        # As written in the statement, like Spark.
         ("col_name", column[0]),
         ("data_type", field.dataType.simpleString()),
         ("comment", _comment(field) or "NULL"),
@@ -213,7 +213,7 @@ def _view_rows(name: CatalogName, view: View, is_extended: bool) -> Iterator[_Ro
     yield _EMPTY
     yield "# Detailed View Information", "", ""
     yield "Comment", view.properties.get(COMMENT, ""), ""
-    # Of nested namespaces the first, as Java Iceberg shows them.
+    # For a nested namespace, only its first part, like Java Iceberg.
     yield "View Catalog and Namespace", shown_name((name.catalog, *name.parts[:-1])[:2]), ""
     yield "View Query Output Columns", f"[{', '.join(names)}]", ""
     yield "View Properties", f"[{properties}]", ""

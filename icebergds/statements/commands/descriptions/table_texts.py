@@ -1,4 +1,4 @@
-"""SHOW CREATE TABLE, SHOW TBLPROPERTIES and SHOW COLUMNS."""
+"""Runs SHOW CREATE TABLE, SHOW TBLPROPERTIES and SHOW COLUMNS."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from icebergds.statements.text.properties import read_property_name
 
 
 def show_create_table(scope: NameScope, cursor: Cursor, arguments: Arguments) -> DataFrame | None:
-    """Runs `SHOW CREATE TABLE name`, of a table or a view."""
+    """Runs `SHOW CREATE TABLE name` for a table or view."""
     cursor.expect("SHOW", "CREATE", "TABLE")
     name = scope.table(read_name(scope, cursor))
     if name is None:
@@ -48,7 +48,7 @@ def show_create_table(scope: NameScope, cursor: Cursor, arguments: Arguments) ->
 
 
 def show_properties(scope: NameScope, cursor: Cursor, arguments: Arguments) -> DataFrame | None:
-    """Runs `SHOW TBLPROPERTIES name [(key)]`, of a table or a view."""
+    """Runs `SHOW TBLPROPERTIES name [(key)]` for a table or view."""
     cursor.expect("SHOW", "TBLPROPERTIES")
     name = scope.table(read_name(scope, cursor))
     if name is None:
@@ -70,7 +70,7 @@ def show_properties(scope: NameScope, cursor: Cursor, arguments: Arguments) -> D
 
 
 def show_columns(scope: NameScope, cursor: Cursor, arguments: Arguments) -> DataFrame | None:
-    """Runs `SHOW COLUMNS IN name [IN namespace]`, of a table or a view."""
+    """Runs `SHOW COLUMNS IN name [IN namespace]` for a table or view."""
     cursor.expect("SHOW", "COLUMNS")
     _expect_in(cursor)
     parts = read_name(scope, cursor)

@@ -1,4 +1,4 @@
-"""CALL of the procedures in the namespace `system` of a catalog."""
+"""Runs CALL for the procedures in a catalog's namespace `system`."""
 
 from __future__ import annotations
 

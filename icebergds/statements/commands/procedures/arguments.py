@@ -1,4 +1,4 @@
-"""Reads the arguments of a CALL, and evaluates them."""
+"""Reads and evaluates the arguments of a CALL."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ from icebergds.suggestions import did_you_mean
 
 
 def match_arguments(procedure: Procedure, listed: Cursor) -> dict[str, Cursor]:
-    """The arguments between the parentheses of a call, by the names of their parameters.
+    """The arguments in the parentheses of a call, by parameter name.
 
-    Positional ones come first, named ones (`name => value`) behind them.
+    Positional arguments come first, named ones (`name => value`) after them.
 
     Raises:
-        InvalidStatementError: an argument is unknown, given twice or behind a named one, a required
-            one is missing, or the list is malformed.
+        InvalidStatementError: an argument is unknown, given twice or positional after a named one,
+            a required one is missing, or the list is malformed.
     """
     by_name = {parameter.name: parameter for parameter in procedure.parameters}
     found: dict[str, Cursor] = {}
@@ -80,10 +80,10 @@ def match_arguments(procedure: Procedure, listed: Cursor) -> dict[str, Cursor]:
 
 
 def evaluate(scope: NameScope, procedure: Procedure, given: Mapping[str, Cursor]) -> dict[str, Any]:
-    """The values of arguments; of those that are null, none. Spark evaluates other than literals.
+    """The values of the arguments that are not null. Spark evaluates all but literals.
 
     Raises:
-        InvalidStatementError: a value is of a type that the parameter does not take, Spark cannot
+        InvalidStatementError: a value has a type that the parameter does not accept, Spark cannot
             evaluate it, or a required one is null or empty.
         PySparkException: Spark cannot resolve it.
     """
@@ -110,7 +110,7 @@ def evaluate(scope: NameScope, procedure: Procedure, given: Mapping[str, Cursor]
 _INTEGERS = (ByteType, ShortType, IntegerType, LongType)
 _TEXTS = (StringType, CharType, VarcharType)
 _ACCEPTED: dict[ArgumentType, tuple[type[DataType], ...]] = {
-    # Such as a number, as text.
+    # For example a number, as text.
     ArgumentType.STRING: (AtomicType,),
     ArgumentType.INT: (*_INTEGERS, *_TEXTS),
     ArgumentType.BIGINT: (*_INTEGERS, *_TEXTS),
@@ -146,7 +146,7 @@ def _name_at(procedure: Procedure, position: int) -> str:
 
 
 def _literal(wanted: ArgumentType, item: Cursor) -> tuple[bool, Any]:
-    """Whether an argument is a literal of the wanted type or NULL, and its value."""
+    """Whether an argument is NULL or a literal of the wanted type, and its value."""
     rest = Cursor(item.statement, item.tokens, item.at, item.end)
     if rest.take("NULL"):
         return rest.is_done, None
@@ -171,8 +171,8 @@ def _evaluated(
     parameters: Sequence[Parameter],
     given: Mapping[str, Cursor],
 ) -> dict[str, Any]:
-    """What Spark makes of arguments: their types are checked before they are evaluated."""
-    # In parentheses, so that each can be nothing but an expression.
+    """Evaluates arguments in Spark, after checking their types."""
+    # In parentheses, each can only be an expression.
     columns = ", ".join(
         f"({given[each.name].written}) AS {in_backticks([each.name])}" for each in parameters
     )
@@ -200,7 +200,7 @@ def _accepts(wanted: ArgumentType, given: DataType) -> bool:
         return True
     match wanted:
         case ArgumentType.STRING_MAP:
-            # Such as map('min-input-files', 2).
+            # For example map('min-input-files', 2).
             return isinstance(given, MapType) and all(
                 isinstance(each, AtomicType | NullType) for each in (given.keyType, given.valueType)
             )
@@ -217,7 +217,7 @@ def _accepts(wanted: ArgumentType, given: DataType) -> bool:
 
 
 def _cast(parameter: Parameter) -> str:
-    """The value of a column as the parameter takes it."""
+    """The value of a column, cast to the parameter's type."""
     name = in_backticks([parameter.name])
     kind = ArgumentType.BIGINT if parameter.type is ArgumentType.INT else parameter.type
     value = f"CAST({name} AS {kind.value})"
@@ -227,7 +227,7 @@ def _cast(parameter: Parameter) -> str:
 
 
 def _check(procedure: Procedure, parameter: Parameter, value: Any) -> None:
-    """Raises InvalidStatementError if a value is out of range, or has nulls in it."""
+    """Raises InvalidStatementError if a value is out of range, or contains nulls."""
     if parameter.type is ArgumentType.INT and value is not None and abs(value) >= _INT_BOUND:
         raise _error(procedure, f"argument {parameter.name} = {value} is out of the range of INT")
     inner = list(value.values()) if isinstance(value, dict) else value

@@ -1,4 +1,4 @@
-"""CALL of procedures; SHOW and DESCRIBE PROCEDURE."""
+"""Runs CALL, SHOW PROCEDURES and DESCRIBE PROCEDURE."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def call(scope: NameScope, cursor: Cursor, arguments: Arguments) -> DataFrame | 
 
 
 def procedure_name(scope: NameScope, parts: tuple[str, ...]) -> tuple[str, str] | None:
-    """The catalog and the name of a procedure; None if it is one of Spark's own catalogs.
+    """The catalog and name of a procedure; None if the catalog is one of Spark's own.
 
     Raises:
         InvalidStatementError: there is no such catalog, or the procedure is not in the namespace
@@ -88,7 +88,7 @@ def show_procedures(scope: NameScope, cursor: Cursor, arguments: Arguments) -> D
     name = scope.namespace(parts)
     if name is None:
         return None
-    # The catalog alone stands for its only namespace with procedures.
+    # The catalog's name alone stands for its only namespace with procedures.
     found = PROCEDURES if [part.lower() for part in name.parts] in ([], [SYSTEM]) else ()
     listed = [(name.catalog, [SYSTEM], SYSTEM, each) for each in found]
     return scope.spark.createDataFrame(listed, _LISTED)
@@ -111,7 +111,7 @@ def describe_procedure(scope: NameScope, cursor: Cursor, arguments: Arguments) -
 
 
 def _described(procedure: Procedure) -> list[str]:
-    """The lines that Spark shows of a procedure."""
+    """The lines that Spark shows for a procedure."""
     parameters = procedure.parameters
     names = _aligned([each.name for each in parameters])
     types = _aligned([each.type.value for each in parameters])

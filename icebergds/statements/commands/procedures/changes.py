@@ -1,4 +1,4 @@
-"""The procedure that makes a view of the changes of a table."""
+"""Implements the procedure that creates a view of a table's changes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def create_changelog_view(call: Call) -> Rows:
     changes = table_of(call).changes(
         net_changes=call.get("net_changes", False),
         compute_updates=computes_updates,
-        # Given to the api, they ask for updates.
+        # Passed to the API, these would ask for updates.
         identifier_columns=identifier if computes_updates else None,
         options=call.get("options"),
     )

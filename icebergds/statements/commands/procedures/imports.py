@@ -1,4 +1,4 @@
-"""Procedures that take in files and tables, and prepare copies of a table."""
+"""Implements procedures that import files and tables, and prepare copies of a table."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from icebergds.statements.commands.procedures.targets import (
 
 _FORMATS = ("parquet", "orc", "avro")
 _NO_FILE_LIST = "N/A"
-"""What Java Iceberg returns if no list was asked for."""
+"""Java Iceberg returns this if no list was requested."""
 
 
 def snapshot(call: Call) -> Rows:
@@ -39,7 +39,7 @@ def snapshot(call: Call) -> Rows:
 
 
 def migrate(call: Call) -> Rows:
-    """Replaces a table of Spark's session catalog by one of the same name in the catalog."""
+    """Replaces a table of Spark's session catalog with one of the same name in the catalog."""
     _check_import(call)
     parts = parts_of(call, "table")
     if len(parts) > 1 and parts[0] in (call.catalog, SESSION_CATALOG):
@@ -104,7 +104,7 @@ def rewrite_table_path(call: Call) -> Rows:
 
 
 def _source(call: Call) -> ForeignTable:
-    """The table of Spark's catalog that is the source."""
+    """The source table in Spark's catalog."""
     source = session_table(call.scope.spark, session_name_of(call, "source_table"))
     if not source.files:
         raise InvalidStatementError(f"source_table = {call['source_table']!r} has no files")
@@ -121,7 +121,7 @@ def _check_import(call: Call) -> None:
 
 
 def _check_parallelism(call: Call) -> None:
-    """Spark's tasks read the files, however many are asked for."""
+    """Spark's tasks read the files, regardless of the number."""
     parallelism = call.get("parallelism", 1)
     if parallelism < 1:
         raise InvalidStatementError(f"parallelism = {parallelism}: expected a number above 0")

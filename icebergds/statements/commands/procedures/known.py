@@ -1,4 +1,4 @@
-"""The procedures that there are: those of Java Iceberg, with its results, and others."""
+"""Lists all procedures: those of Java Iceberg, with its results, and our own."""
 
 from __future__ import annotations
 
@@ -359,14 +359,14 @@ PROCEDURES = {
         *_OWN,
     )
 }
-"""By their names."""
+"""Procedures by name."""
 
 
 def find_procedure(catalog: str, name: str) -> Procedure:
-    """The procedure of a name, in any case.
+    """The procedure of a name, ignoring case.
 
     Raises:
-        InvalidStatementError: there is none.
+        InvalidStatementError: there is no such procedure.
     """
     found = PROCEDURES.get(name.lower())
     if found is None:

@@ -1,4 +1,4 @@
-"""Procedures that rewrite files and manifests, and delete what is no longer needed."""
+"""Implements procedures that rewrite files and manifests, and delete what is no longer needed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Procedures that Java Iceberg does not have."""
+"""Implements procedures that Java Iceberg does not have."""
 
 from __future__ import annotations
 
@@ -158,11 +158,11 @@ def health(call: Call) -> Rows:
 
 
 def _source_query(call: Call) -> str:
-    """A query of the rows of a source, which is one, or the name of a table or view."""
+    """A query for the rows of a source: a query, or the name of a table or view."""
     text = call["source"]
     read = cursor_of(text)
     if read.is_at_sign("(") or any(read.is_at(word) for word in _QUERIES):
-        # In parentheses it can be nothing but a query.
+        # In parentheses, it can only be a query.
         return f"SELECT * FROM ({text}\n)"
     parts = read.name("the name of a table or view, or a query")
     read.expect_end()

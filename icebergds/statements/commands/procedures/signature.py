@@ -1,4 +1,4 @@
-"""What a procedure takes and returns (`Procedure`), and a call of one (`Call`)."""
+"""Defines what a procedure takes and returns (`Procedure`), and a call of one (`Call`)."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Call:
 
     Attributes:
         catalog: the name of the catalog of the procedure.
-        values: of the arguments that are given and not null, by the names of parameters.
+        values: values of the arguments that are given and not null, by parameter name.
     """
 
     scope: NameScope
@@ -59,7 +59,7 @@ class Call:
         return self.values.get(parameter, default)
 
     def moment(self, parameter: str) -> datetime | int | None:
-        """The value of an argument of type TIMESTAMP: beyond the year 9999, its milliseconds."""
+        """The value of a TIMESTAMP argument; in milliseconds if it is beyond the year 9999."""
         milliseconds: int | None = self.values.get(parameter)
         if milliseconds is None:
             return None
@@ -75,7 +75,7 @@ Rows: TypeAlias = Iterable[Sequence[Any]]
 
 @dataclass(frozen=True, slots=True)
 class Procedure:
-    """A procedure of the namespace `system`.
+    """A procedure in the namespace `system`.
 
     Attributes:
         parameters: in the order of positional arguments.

@@ -1,4 +1,4 @@
-"""Procedures of snapshots, branches and tags."""
+"""Implements procedures for snapshots, branches and tags."""
 
 from __future__ import annotations
 

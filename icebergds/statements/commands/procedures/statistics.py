@@ -1,4 +1,4 @@
-"""Procedures that compute statistics files."""
+"""Implements procedures that compute statistics files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Finds the tables that arguments of procedures name."""
+"""Resolves the table names in arguments of procedures."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def table_of(call: Call) -> Table:
 
     Raises:
         NoSuchTableError: there is no such table.
-        InvalidStatementError: the name is malformed, that of another catalog, or of a branch.
+        InvalidStatementError: the name is malformed, in another catalog, or that of a branch.
     """
     found = branch_of(call)
     if found.branch is not None:
@@ -31,7 +31,7 @@ def table_of(call: Call) -> Table:
 
 
 def branch_of(call: Call) -> NamedTable:
-    """The table of the argument `table`, of which a branch may be named: `db.t.branch_x`.
+    """The table of the argument `table`, which may name a branch: `db.t.branch_x`.
 
     Errors are those of `table_of`.
     """
@@ -39,10 +39,10 @@ def branch_of(call: Call) -> NamedTable:
 
 
 def name_of(call: Call, parameter: str = "table") -> CatalogName:
-    """The name that an argument gives to a table, or to a new one, in the catalog of the procedure.
+    """The name of an existing or new table in the procedure's catalog, from an argument.
 
     Raises:
-        InvalidStatementError: it is malformed, or that of another catalog.
+        InvalidStatementError: it is malformed, or in another catalog.
     """
     parts = parts_of(call, parameter)
     scope = call.scope
@@ -59,7 +59,7 @@ def name_of(call: Call, parameter: str = "table") -> CatalogName:
 
 
 def session_name_of(call: Call, parameter: str) -> str:
-    """The name that an argument gives to a table of Spark's session catalog, with that catalog.
+    """The name of a table in Spark's session catalog, with that catalog, from an argument.
 
     Raises:
         InvalidStatementError: it is malformed.
@@ -73,7 +73,7 @@ def session_name_of(call: Call, parameter: str) -> str:
 
 
 def parts_of(call: Call, parameter: str) -> tuple[str, ...]:
-    """The parts of the name that an argument gives.
+    """The parts of the name in an argument.
 
     Raises:
         InvalidStatementError: it is malformed.

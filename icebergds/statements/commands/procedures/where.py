@@ -1,4 +1,4 @@
-"""Reads the conditions by which procedures choose files."""
+"""Reads the conditions with which procedures select files."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from icebergds.statements.text.cursor import Cursor
 
 
 def where_of(call: Call, table: Table) -> str | Expr | None:
-    """The condition of the argument `where`: as it is written, if it compares columns alone.
+    """The condition of the argument `where`; as written, if it only compares columns.
 
-    With transforms such as `lake.system.bucket(4, id) = 1`, and with the current time, it is bound
-    to the table's schema: what it says of partitions and of the columns' values.
+    If it has transforms such as `lake.system.bucket(4, id) = 1`, or the current time, it is bound
+    to the table's schema: what it implies for partitions and column values.
 
     Raises:
-        InvalidStatementError: a catalog has no such function, it takes other arguments, or no files
-            can be chosen by its comparison.
+        InvalidStatementError: a catalog has no such function, the function takes other arguments,
+            or its comparison cannot select files.
     """
     text, zone, schema = call.get("where"), session_zone(call.scope.spark), table.schema()
     if text is None:
@@ -46,7 +46,7 @@ def where_of(call: Call, table: Table) -> str | Expr | None:
 
 
 def _of_functions(call: Call, text: str, schema: Schema, zone: str | None) -> Expr | None:
-    """The condition if every part of it is understood."""
+    """The condition, if every part of it can be interpreted."""
     tokens = sql_tokens(text)
     if not tokens:
         return None

@@ -1,4 +1,4 @@
-"""Statements that change rows: INSERT, DELETE, UPDATE, MERGE, TRUNCATE."""
+"""Runs statements that change rows: INSERT, DELETE, UPDATE, MERGE, TRUNCATE."""
 
 from __future__ import annotations
 

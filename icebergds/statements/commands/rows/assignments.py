@@ -16,7 +16,7 @@ from icebergds.statements.text.cursor import Cursor
 def read_assignments(
     listed: Cursor, target: StatementTarget, text: Callable[[Cursor], str], statement: str
 ) -> dict[str, Value]:
-    """Reads `column = value, ...`, all of it; a value may be DEFAULT.
+    """Reads all of `column = value, ...`; a value may be DEFAULT.
 
     Args:
         text: writes a value for Spark.
@@ -45,10 +45,10 @@ def add_value(
     text: Callable[[Cursor], str],
     statement: str,
 ) -> None:
-    """Adds the value of a column to those of others.
+    """Adds the value of a column to the values.
 
     Raises:
-        InvalidStatementError: there is no value, or the column has one already.
+        InvalidStatementError: there is no value, or the column already has one.
     """
     path = quote_name(target.table.schema().paths_by_id[field.field_id])
     if path in values:
@@ -64,9 +64,9 @@ def add_value(
 
 
 def expression_until(cursor: Cursor, *words: str) -> Cursor:
-    """Reads what stands before one of these keywords, or before the end.
+    """Reads up to one of these keywords, or to the end.
 
-    Keywords in parentheses and between CASE and END are of the expression.
+    Keywords in parentheses, or between CASE and END, belong to the expression.
     """
     start, depth = cursor.at, 0
     while (token := cursor.peek()) is not None:

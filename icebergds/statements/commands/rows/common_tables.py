@@ -1,4 +1,4 @@
-"""Statements that begin with common table expressions: WITH ... INSERT, DELETE, UPDATE, MERGE."""
+"""Runs statements that begin with WITH: WITH ... INSERT, DELETE, UPDATE, MERGE."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ def with_common_tables(scope: NameScope, cursor: Cursor, arguments: Arguments) -
 
 
 def changes_rows(cursor: Cursor) -> bool:
-    """Whether another statement than a query follows common table expressions."""
+    """Whether a statement other than a query follows the common table expressions."""
     ahead = Cursor(cursor.statement, cursor.tokens, cursor.at, cursor.end)
     try:
         read_common_tables(ahead)
     except InvalidStatementError:
-        # Spark says so.
+        # Spark reports it.
         return False
     if ahead.is_at("FROM"):
         return begins_with_insert(ahead)

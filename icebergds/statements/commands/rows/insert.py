@@ -1,4 +1,4 @@
-"""INSERT."""
+"""Runs INSERT."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def insert(
     common: CommonTables = NONE,
     source: Cursor | None = None,
 ) -> DataFrame | None:
-    """Runs INSERT INTO and INSERT OVERWRITE in all forms that Spark has for tables of catalogs.
+    """Runs INSERT INTO and INSERT OVERWRITE in all forms that Spark has for catalog tables.
 
     Args:
         source: the clause `FROM relation`, if the statement begins with it.
@@ -48,7 +48,7 @@ def insert(
         How many rows were inserted: `num_affected_rows` and `num_inserted_rows`.
 
     Raises:
-        InvalidDataError: the columns of the query are not those of the table.
+        InvalidDataError: the columns of the query do not match those of the table.
 
     Other errors are those of `Table.append` and `Table.overwrite`.
     """
@@ -96,7 +96,7 @@ def insert(
 
 
 def is_at_directory(cursor: Cursor) -> bool:
-    """Whether INSERT OVERWRITE writes files, not a table."""
+    """Whether INSERT OVERWRITE writes files to a directory, not a table."""
     if cursor.is_at("LOCAL", "DIRECTORY"):
         return True
     then = cursor.peek(1)
@@ -117,9 +117,9 @@ _ENDS_OF_SELECT = (
 
 
 def with_defaults(query: Cursor, columns: InsertedColumns) -> list[Piece]:
-    """The text of a query, in pieces, with the defaults of columns where it says DEFAULT.
+    """The text of a query, in pieces, with the columns' defaults instead of DEFAULT.
 
-    As in Spark these are whole values of VALUES and of the SELECT that gives the rows.
+    As in Spark, DEFAULT is a whole value of VALUES, or of the SELECT that gives the rows.
 
     Raises:
         UnsupportedFeatureError: a nested column has a default.
@@ -139,7 +139,7 @@ def with_defaults(query: Cursor, columns: InsertedColumns) -> list[Piece]:
 
 
 def _rows(query: Cursor) -> Iterator[list[Cursor]]:
-    """The values of the rows of VALUES, or of a SELECT."""
+    """The values in each row of VALUES, or of a SELECT."""
     if query.take("VALUES"):
         for row in query.items():
             yield row.group().items() if row.is_at_sign("(") else [row]
@@ -170,19 +170,19 @@ def _text(field: NestedField) -> str:
 def read_replaced_rows(
     cursor: Cursor, target: StatementTarget, functions: Callable[[Cursor], Sequence[Replacement]]
 ) -> str | None:
-    """Reads `REPLACE WHERE condition`; returns the condition without qualifiers of columns.
+    """Reads `REPLACE WHERE condition`; returns the condition without column qualifiers.
 
     Args:
-        functions: what takes the place of Iceberg's functions in the condition.
+        functions: replacements for Iceberg's functions in the condition.
 
-    None if the statement replaces none.
+    Returns None if the statement has no REPLACE WHERE.
 
     Raises:
-        UnsupportedFeatureError: it says REPLACE USING or REPLACE ON, or there is a sub-query.
+        UnsupportedFeatureError: it says REPLACE USING or REPLACE ON, or has a sub-query.
     """
     start = cursor.at
     if cursor.take("AS") or not cursor.is_at("REPLACE"):
-        # An alias, which only REPLACE ON has a use for.
+        # An alias, which is only useful for REPLACE ON.
         cursor.next()
     if cursor.is_at("REPLACE", "USING") or cursor.is_at("REPLACE", "ON"):
         raise UnsupportedFeatureError(
@@ -209,7 +209,7 @@ def read_replaced_rows(
 
 
 _QUERIES = ("SELECT", "WITH", "VALUES", "TABLE", "FROM", "MAP", "REDUCE")
-# Words that an operand follows.
+# Words that are followed by an operand.
 _OPERATORS = frozenset(
     """
     AND OR NOT IN LIKE ILIKE RLIKE REGEXP IS BETWEEN EXISTS DISTINCT ANY SOME ALL DIV CASE WHEN THEN
@@ -219,7 +219,7 @@ _OPERATORS = frozenset(
 
 
 def _before_query(cursor: Cursor) -> Cursor:
-    """Reads to where the query begins: a condition ends with an operand, and no operand follows."""
+    """Reads up to the query: the condition ends with an operand, and no operand follows."""
     start, depth = cursor.at, 0
     before: Token | None = None
     while (token := cursor.peek()) is not None:

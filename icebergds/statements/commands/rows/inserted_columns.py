@@ -1,4 +1,4 @@
-"""Gives the rows of an INSERT the columns of the table (`InsertedColumns`)."""
+"""Maps the rows of an INSERT to the columns of the table (`InsertedColumns`)."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from icebergds.statements.text.cursor import Cursor
 
 @dataclass(frozen=True, slots=True)
 class InsertedColumns:
-    """Which columns of the table the columns of a query are.
+    """The table columns that the columns of a query go to.
 
     Attributes:
-        names: the columns that the statement lists; None for all of the table.
-        is_by_name: whether they are found by the names of the query's columns.
-        evolves: whether the query may have more columns, which the table gets.
+        names: the columns that the statement lists; None for all of the table's.
+        is_by_name: whether columns are matched by the names of the query's columns.
+        evolves: whether the query may have further columns, which are added to the table.
     """
 
     target: StatementTarget
@@ -36,7 +36,7 @@ class InsertedColumns:
         return replace(self, is_by_name=True)
 
     def listed(self, names: Sequence[str]) -> InsertedColumns:
-        """Those of a list.
+        """Those that the statement lists.
 
         Raises:
             InvalidStatementError: the table has no such column.
@@ -51,7 +51,7 @@ class InsertedColumns:
         return replace(self, names=tuple(found))
 
     def fields(self) -> list[NestedField]:
-        """The columns of the table that those of the query are by their positions."""
+        """The table's columns for the query's columns, in order."""
         fields = self.target.table.schema().fields
         if self.names is None:
             return [each for each in fields if each.name not in self.partition.texts]
@@ -60,7 +60,7 @@ class InsertedColumns:
 
 
 def read_column_list(cursor: Cursor) -> list[str] | None:
-    """Reads `(column, ...)`, if that comes next and not a query in parentheses."""
+    """Reads `(column, ...)`, if that comes next, not a query in parentheses."""
     if not cursor.is_at_sign("("):
         return None
     start = cursor.at
@@ -72,11 +72,11 @@ def read_column_list(cursor: Cursor) -> list[str] | None:
 
 
 def with_columns(rows: DataFrame, columns: InsertedColumns) -> DataFrame:
-    """The rows of the query, with the names of the table's columns, and the values of PARTITION.
+    """The rows of the query, with the table's column names and the values of PARTITION.
 
     Raises:
-        InvalidDataError: there are more or fewer columns than the table has or the statement
-            lists.
+        InvalidDataError: the number of columns differs from that of the table or of the statement's
+            list.
     """
     if not columns.is_by_name:
         rows = _by_position(rows, columns)
@@ -108,7 +108,7 @@ def _by_position(rows: DataFrame, columns: InsertedColumns) -> DataFrame:
 
 
 def _renamed(given: spark.StructField, field: NestedField) -> Column | None:
-    """A column whose fields have the names of the table's; None if they have them."""
+    """A column with its fields renamed as in the table; None if they have those names."""
     wanted = _with_names(given.dataType, spark_type(field.field_type), field.name)
     if wanted == given.dataType:
         return None
@@ -116,7 +116,7 @@ def _renamed(given: spark.StructField, field: NestedField) -> Column | None:
 
 
 def _with_names(given: spark.DataType, wanted: spark.DataType, path: str) -> spark.DataType:
-    """A type with the names of another one: as the columns, fields are found by position."""
+    """A type with the names of another; fields, like columns, are matched by position."""
     match given, wanted:
         case spark.StructType(), spark.StructType():
             if len(given.fields) != len(wanted.fields):

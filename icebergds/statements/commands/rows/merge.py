@@ -1,4 +1,4 @@
-"""MERGE."""
+"""Runs MERGE."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def merge(
 
 @dataclass(frozen=True, slots=True)
 class _Sides:
-    """The two sides of a merge, and how expressions on them are written."""
+    """The two sides of a merge; writes expressions on them."""
 
     target: StatementTarget
     source_alias: str
@@ -84,7 +84,7 @@ class _Sides:
     expressions: Expressions
 
     def text(self, rows: str, expression: Cursor) -> str:
-        """An expression of a clause: where one side has no row, columns are the other's."""
+        """An expression of a clause; if one side has no row, column names refer to the other."""
         if rows == _MATCHED:
             return self.expressions.text(expression)
         alias = self.target.called if rows == _BY_SOURCE else self.source_alias
@@ -137,7 +137,7 @@ def _rows(cursor: Cursor) -> str:
 def _inserted(
     cursor: Cursor, target: StatementTarget, text: Callable[[Cursor], str], statement: str
 ) -> dict[str, Value]:
-    """Reads `(column, ...) VALUES (value, ...)`; Spark has counted them."""
+    """Reads `(column, ...) VALUES (value, ...)`; Spark has checked that the numbers match."""
     columns = cursor.group().items()
     cursor.expect("VALUES")
     values: dict[str, Value] = {}
@@ -156,11 +156,11 @@ def _inserted(
 def _qualify_shared(
     expression: Cursor, alias: str, shared: Collection[str], qualifiers: Collection[str]
 ) -> list[Replacement]:
-    """Puts an alias before columns that both sides have, and that would be ambiguous without.
+    """Qualifies columns that both sides have, which would be ambiguous otherwise.
 
     Args:
         shared: names of columns of both sides, in lower case.
-        qualifiers: what columns may be qualified with already, in lower case.
+        qualifiers: existing qualifiers of columns, in lower case.
 
     Returns:
         Nothing if the expression cannot be analysed.
@@ -196,9 +196,9 @@ class _MergeSource:
 
     Attributes:
         relation: as written.
-        alias: what the texts that Spark gets call it.
+        alias: its name in the texts for Spark.
         name: its parts as written, if it has a name and no alias.
-        full_name: if it is a table or view of ours.
+        full_name: set if it is a table or view of ours.
     """
 
     relation: Cursor
@@ -207,7 +207,7 @@ class _MergeSource:
     full_name: CatalogName | None = None
 
     def qualifiers(self) -> dict[tuple[str, ...], str]:
-        """What takes the place of longer qualifiers of its columns."""
+        """Replacements for longer qualifiers of its columns."""
         alias = in_backticks([self.alias])
         names = [self.name]
         if self.full_name is not None:
@@ -249,7 +249,7 @@ def _all_rows(
 def _told_apart(
     target: StatementTarget, source: _MergeSource
 ) -> tuple[StatementTarget, _MergeSource]:
-    """Both sides under their whole names, if the last parts of these are the same."""
+    """Both sides with their full names, if the last parts of these are the same."""
     if target.alias is not None or not source.name or target.called.lower() != source.alias.lower():
         return target, source
     whole = str(source.full_name) if source.full_name is not None else quote_name(source.name)
@@ -259,10 +259,10 @@ def _told_apart(
 def _merge_into_table_of_spark(
     scope: NameScope, cursor: Cursor, arguments: Arguments, common: CommonTables
 ) -> DataFrame | None:
-    """Runs a merge of a table of ours into one of Spark's own; None if the source is Spark's, too.
+    """Merges a table of ours into one of Spark's own; None if the source is Spark's, too.
 
     Args:
-        cursor: behind the name of the target.
+        cursor: after the name of the target.
     """
     if cursor.take("WITH"):
         cursor.group()

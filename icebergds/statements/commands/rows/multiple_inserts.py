@@ -1,4 +1,4 @@
-"""`FROM relation INSERT ...`."""
+"""Runs `FROM relation INSERT ...`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def insert_from(
     """Runs `FROM relation INSERT ... SELECT ...` with one INSERT.
 
     Raises:
-        UnsupportedFeatureError: there are several, and one is into a table of ours.
+        UnsupportedFeatureError: there are several INSERTs, and one is into a table of ours.
 
     Other errors are those of `insert`.
     """
@@ -56,14 +56,14 @@ def _is_into_table_of_ours(scope: NameScope, head: Cursor) -> bool:
 
 
 def begins_with_insert(cursor: Cursor) -> bool:
-    """Whether INSERT follows the relations behind FROM."""
+    """Whether INSERT follows the relations after FROM."""
     ahead = Cursor(cursor.statement, cursor.tokens, cursor.at, cursor.end)
     _until_insert(ahead)
     return not ahead.is_done
 
 
 def _until_insert(cursor: Cursor) -> Cursor:
-    """Reads what stands before INSERT, or before the end."""
+    """Reads up to INSERT, or to the end."""
     start, depth = cursor.at, 0
     while (token := cursor.peek()) is not None:
         if depth == 0 and any(cursor.is_at("INSERT", word) for word in _WORDS):

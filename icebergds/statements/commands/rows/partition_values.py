@@ -1,4 +1,4 @@
-"""Reads the clause PARTITION of INSERT."""
+"""Reads the PARTITION clause of INSERT."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ from icebergds.suggestions import did_you_mean
 
 @dataclass(frozen=True, slots=True)
 class PartitionValues:
-    """The values that all inserted rows have in columns that the table is partitioned by.
+    """The values that all inserted rows have in partition columns.
 
     Attributes:
-        texts: the values by column, as SQL of the column's type.
+        texts: the value of each column, as SQL of the column's type.
     """
 
     texts: Mapping[str, str] = field(default_factory=dict)
 
     def condition(self) -> str | None:
-        """Which rows have these values; None for all rows."""
+        """The condition for rows with these values; None for all rows."""
         if not self.texts:
             return None
         return " AND ".join(
@@ -47,11 +47,11 @@ def read_partition_values(
 ) -> PartitionValues:
     """Reads `PARTITION (column = literal, column, ...)`, if it comes next.
 
-    A column without a value has those of the query. As in Spark, a literal of any type is cast to
-    the column's.
+    A column without a value gets the query's. As in Spark, a literal of any type is cast to the
+    column's type.
 
     Raises:
-        InvalidStatementError: the table is not partitioned by a column itself.
+        InvalidStatementError: the table has no identity partition field for a column.
         InvalidDataError: a value does not fit its column.
     """
     if not cursor.take("PARTITION"):
@@ -71,7 +71,7 @@ def read_partition_values(
 
 
 def _partition_columns(target: StatementTarget) -> dict[str, NestedField]:
-    """The columns that the table is partitioned by as they are, by name in lower case."""
+    """The columns with identity partition fields, by name in lower case."""
     schema = target.table.schema()
     by_id = {each.field_id: each for each in schema.fields}
     return {

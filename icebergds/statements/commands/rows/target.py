@@ -31,10 +31,10 @@ class StatementTarget:
 
     Attributes:
         name: its parts, as written.
-        given: the options that the statement gives for the write.
-        alias: what the statement calls it.
-        shown: what the texts that Spark gets call it if the statement gives no alias; the last part
-            of its name by default.
+        given: the write options in the statement.
+        alias: its alias in the statement.
+        shown: its name in the texts for Spark if there is no alias; by default the last part of its
+            name.
     """
 
     named: NamedTable
@@ -49,7 +49,7 @@ class StatementTarget:
 
     @property
     def called(self) -> str:
-        """What its columns are qualified with in the texts that Spark gets."""
+        """The qualifier of its columns in the texts for Spark."""
         return self.alias or self.shown or self.name[-1]
 
     @property
@@ -58,7 +58,7 @@ class StatementTarget:
         return AUTO_SCHEMA_EVOLUTION.of(self.table.properties)
 
     def qualifiers(self) -> dict[tuple[str, ...], str]:
-        """What takes the place of longer qualifiers of its columns."""
+        """Replacements for longer qualifiers of its columns."""
         if self.alias is not None:
             return {}
         alias = in_backticks([self.called])
@@ -66,11 +66,11 @@ class StatementTarget:
         return {each: alias for name in (self.name, full) for each in long_qualifiers(name)}
 
     def within(self, scope: NameScope, statement: Cursor) -> StatementTarget:
-        """The table under its whole name, if the last part could mean something else.
+        """The table under its full name, if the last part could mean something else.
 
         Args:
-            statement: what follows the name: sub-queries may have the same last part, and qualify
-                columns of this table by longer names.
+            statement: what follows the name; its sub-queries may use the same last part, and
+                qualify columns of this table with longer names.
         """
         if self.alias is not None or self.shown is not None:
             return self
@@ -85,10 +85,10 @@ class StatementTarget:
         return self
 
     def column(self, parts: tuple[str, ...], statement: str) -> NestedField:
-        """The column, or field of one, that a name stands for, with a qualifier or without.
+        """The column, or nested field, with a name that may be qualified.
 
         Raises:
-            InvalidStatementError: there is none.
+            InvalidStatementError: there is no such column.
         """
         schema = self.table.schema()
         known = {*self.qualifiers(), (self.called.lower(),)}
@@ -97,7 +97,7 @@ class StatementTarget:
                 try:
                     return resolve(quote_name(parts[length:]), schema, case_sensitive=False)
                 except InvalidFilterError:
-                    # A column may have the name of the table.
+                    # A column may be named like the table.
                     break
         try:
             return resolve(quote_name(parts), schema, case_sensitive=False)
@@ -105,7 +105,7 @@ class StatementTarget:
             raise InvalidStatementError(f"{statement}: table {self.named.name}: {error}") from None
 
     def write_arguments(self, scope: NameScope) -> dict[str, Any]:
-        """The branch and options of a write: those of the statement, or else of the session.
+        """The branch and options of a write: the statement's, or else the session's.
 
         Raises:
             InvalidOptionError: they contradict each other.
@@ -124,12 +124,12 @@ class StatementTarget:
 
 
 def read_target(scope: NameScope, cursor: Cursor) -> StatementTarget | None:
-    """Reads a name of a table and options behind it; None if it is one of Spark's own.
+    """Reads the name of a table and the options after it; None if it is Spark's own.
 
     Raises:
         NoSuchTableError: there is no such table.
-        InvalidStatementError: the name selects what cannot be written, or the statement is
-            malformed as a whole.
+        InvalidStatementError: the name selects something that cannot be written to, or the
+            statement as a whole is malformed.
         ParseException: Spark cannot parse the statement.
     """
     parts = read_name(scope, cursor)
@@ -147,7 +147,7 @@ def read_target(scope: NameScope, cursor: Cursor) -> StatementTarget | None:
 
 
 def _without_braces(cursor: Cursor) -> str:
-    """The statement with a name for each that stands for what the user gave beside the text."""
+    """The statement with plain names instead of names in braces that the user gave values for."""
     whole = Cursor(cursor.statement, cursor.tokens, 0, cursor.end)
     tokens = whole.tokens
     found = [

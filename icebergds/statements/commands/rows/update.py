@@ -1,4 +1,4 @@
-"""UPDATE, DELETE and TRUNCATE TABLE."""
+"""Runs UPDATE, DELETE and TRUNCATE TABLE."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Statements of views."""
+"""Runs statements on views."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ALTER VIEW and DROP VIEW; refuses views of Spark's catalog that would read our tables."""
+"""Runs ALTER VIEW and DROP VIEW; rejects views in Spark's catalog that would read our tables."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def _unset(scope: NameScope, name: CatalogName, cursor: Cursor) -> None:
 def refuse_ours_in_spark(scope: NameScope, view: tuple[str, ...], definition: Cursor) -> None:
     """Raises InvalidStatementError if the definition of a view names a table of ours.
 
-    Spark keeps the text, and does not know our catalogs when it reads it.
+    Spark stores the text, and does not know our catalogs when it reads it.
     """
     for reference in find_references(definition):
         ours = scope.table(reference.name)

@@ -1,4 +1,4 @@
-"""CREATE VIEW, in a catalog, and CREATE TEMPORARY VIEW over tables of ours."""
+"""Runs CREATE VIEW in a catalog, and CREATE TEMPORARY VIEW over our tables."""
 
 from __future__ import annotations
 
@@ -51,8 +51,8 @@ def create_temporary_view(
 ) -> DataFrame | None:
     """Runs `CREATE [OR REPLACE] [GLOBAL] TEMPORARY VIEW name ... AS query`.
 
-    Statements read it as our tables are then. For Spark alone it keeps the state of the tables
-    that it was created with.
+    Statements read the current state of our tables through it. To Spark itself, it shows the tables
+    at its creation.
     """
     cursor.expect("CREATE")
     replaces = cursor.take("OR", "REPLACE")

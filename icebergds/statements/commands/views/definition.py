@@ -12,7 +12,7 @@ from icebergds.statements.text.properties import read_properties
 
 LOCATION = "location"
 """The property that sets the directory of a new view's metadata, as in Java."""
-# The view has these otherwise.
+# The view has these in other places.
 _RESERVED = frozenset(
     {
         "provider",
@@ -28,11 +28,11 @@ _RESERVED = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """What CREATE VIEW says of a view behind its name.
+    """What CREATE VIEW says after the view's name.
 
     Attributes:
         columns: names and comments; empty for those of the query.
-        has_clauses: whether it says more than a comment on the view.
+        has_clauses: whether there are clauses other than a comment on the view.
     """
 
     query: Cursor
@@ -58,7 +58,7 @@ def read_definition(cursor: Cursor) -> Definition:
         elif properties is None and cursor.take("TBLPROPERTIES"):
             properties = read_properties(cursor.group())
         elif not binds_schema and cursor.take("WITH", "SCHEMA"):
-            # The columns of a view of Iceberg's never change by themselves.
+            # The columns of an Iceberg view never change by themselves.
             binds_schema = cursor.take_any("BINDING", "COMPENSATION", "EVOLUTION") is not None
             binds_schema = binds_schema or cursor.take("TYPE", "EVOLUTION")
             if not binds_schema:
@@ -75,7 +75,7 @@ def read_view_properties(cursor: Cursor) -> dict[str, str]:
     """Reads `('a' = 'b', ...)`.
 
     Raises:
-        InvalidStatementError: it is malformed, or sets what is no property of views.
+        InvalidStatementError: it is malformed, or sets something that is not a property of views.
     """
     found = read_properties(cursor.group())
     refuse_reserved(cursor, found)
@@ -83,7 +83,7 @@ def read_view_properties(cursor: Cursor) -> dict[str, str]:
 
 
 def refuse_reserved(cursor: Cursor, properties: Iterable[str]) -> None:
-    """Raises InvalidStatementError if a statement changes what is no property of views."""
+    """Raises InvalidStatementError if a statement changes something that is not a view property."""
     if reserved := sorted(_RESERVED.intersection(properties)):
         raise InvalidStatementError(
             f"{cursor.statement.strip()}: {reserved[0]} is reserved, and no property to be changed"

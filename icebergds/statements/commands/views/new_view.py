@@ -1,4 +1,4 @@
-"""Creates and replaces views by the result of their queries (`NewView`)."""
+"""Creates and replaces views from the results of their queries (`NewView`)."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ _NOT_KEPT = (LOCATION, "provider")
 
 @dataclass(frozen=True, slots=True)
 class NewView:
-    """A definition of a view that Spark has analysed.
+    """A definition of a view, analysed by Spark.
 
     Attributes:
         text: the query, as the user wrote it.
-        location: the directory of its metadata; None for that of the catalog's choice.
-        default_catalog: of names in it; None for the view's own catalog.
+        location: the directory of its metadata; None for the catalog's default.
+        default_catalog: for names in the query; None for the view's own catalog.
     """
 
     name: CatalogName
@@ -56,14 +56,14 @@ class NewView:
         )
 
     def create_or_replace(self, scope: NameScope) -> None:
-        """Creates the view, or gives it this definition. Errors are those of both."""
+        """Creates the view, or replaces its definition. Errors are those of both."""
         try:
             self.replace(scope.catalog(self.name.catalog).load_view(self.name.parts))
         except NoSuchViewError:
             self.create(scope)
 
     def replace(self, view: View) -> None:
-        """Gives a view this definition. Errors are those of `View.replace_version`."""
+        """Replaces the definition of a view. Errors are those of `View.replace_version`."""
         view.replace_version(
             self.text,
             self.schema,
@@ -77,11 +77,11 @@ class NewView:
 def analysed_view(
     scope: NameScope, name: CatalogName, definition: Definition, arguments: Arguments
 ) -> NewView:
-    """Lets Spark analyse the query of a view that is to be created.
+    """Has Spark analyse the query of a view before its creation.
 
     Raises:
-        InvalidStatementError: the query reads what only this session has, or the view itself, or
-            its columns do not fit.
+        InvalidStatementError: the query reads something that only this session has, or the view
+            itself, or its columns do not fit.
         UnsupportedFeatureError: the query reads DataFrames.
         IcebergError: a table that it reads does not exist.
         PySparkException: Spark refused it.
@@ -93,7 +93,7 @@ def analysed_view(
         )
     _refuse_temporary(scope, name, query)
     current = _current(scope)
-    # A copy: the cursor is read to its end.
+    # A copy, since reading the cursor advances it to its end.
     read = Cursor(query.statement, query.tokens, query.at, query.end)
     frame = run_query(scope.within(name, current), read, Arguments())
     names = [field.name for field in frame.schema.fields]
@@ -122,7 +122,7 @@ def analysed_view(
 
 
 def _current(scope: NameScope) -> CurrentNamespace:
-    """Where the session looks for names without a catalog, with Spark's own catalogs by name."""
+    """Where the session looks for names without a catalog, with Spark's own catalogs named."""
     current = scope.current
     if current.catalog is not None:
         return current
@@ -147,7 +147,7 @@ def _refuse_temporary(scope: NameScope, name: CatalogName, query: Cursor) -> Non
 
 
 def _called(query: Cursor) -> set[str]:
-    """The names without other parts of the functions that a query calls, in lower case."""
+    """The unqualified names of the functions that a query calls, in lower case."""
     tokens = query.tokens[query.at : query.end]
     return {
         token.identifier.lower()
