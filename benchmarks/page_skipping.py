@@ -20,6 +20,7 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from slow_storage import slow_storage
 
 import icebergds
@@ -60,7 +61,9 @@ def write(catalog: icebergds.Catalog, name: str, rows: int, *, is_ordered: bool)
         for first in range(0, rows, _PART):
             part = keys[first : first + _PART]
             columns = {"key": part} | {f"v{i}": random.random(len(part)) for i in range(4)}
-            columns["text"] = np.char.mod("customer %d", part)
+            columns["text"] = pc.binary_join_element_wise(
+                "customer", pa.array(part).cast("string"), " "
+            )
             yield pa.RecordBatch.from_pydict(columns)
 
     first = next(batches())
