@@ -126,6 +126,7 @@ bench: $(VENV)/.installed $(SPARK41)/.installed
 	$(BIN)/python benchmarks/scale.py
 	$(BIN)/python benchmarks/equality_scale.py
 	$(BIN)/python benchmarks/storage.py
+	$(BIN)/python benchmarks/page_skipping.py
 
 clean:
 	rm -rf $(VENV) $(SPARK41) $(NEWEST) .cache spark-warehouse

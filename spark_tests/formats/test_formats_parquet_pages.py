@@ -155,6 +155,26 @@ def test_little_is_skipped_only_where_it_is_worth_it(tmp_path, monkeypatch):
     assert positions(location, NUMBERS, row_filter) == [*range(30), *range(50, 60)]
 
 
+@pytest.mark.parametrize(("step", "groups"), [(1, 4), (7, 1)])
+def test_the_index_of_values_without_an_order_is_not_asked_twice_in_vain(
+    tmp_path, monkeypatch, step, groups
+):
+    monkeypatch.setattr(page_pruning, "_MAX_SHARE", 2 / 3)
+    values = [n * step % 160 for n in range(160)]
+    fields = [with_id("n", pa.int64(), 1)]
+    location = write_parquet(tmp_path / "f", fields, [values], row_group_size=40, **PAGED)
+    asked = []
+    bounds = PageIndex.bounds
+
+    def noted(index: PageIndex, group: int, leaf: int):
+        asked.append(group)
+        return bounds(index, group, leaf)
+
+    monkeypatch.setattr(PageIndex, "bounds", noted)
+    assert len(positions(location, NUMBERS, between(0, 160))) == 160
+    assert len(asked) == groups
+
+
 def test_repeated_columns_are_read_whole_and_others_beside_them_by_page(tmp_path):
     fields = [
         with_id("n", pa.int64(), 1),

@@ -57,13 +57,15 @@ class Pages:
 class PageBounds:
     """The encoded bounds and the null counts of the pages of a column chunk.
 
-    `null_counts` is None if unknown. A page with only nulls has no bounds.
+    `null_counts` is None if unknown. A page with only nulls has no bounds. `is_ordered` says that
+    the bounds rise or fall from page to page.
     """
 
     is_null: list[bool]
     lower: list[bytes]
     upper: list[bytes]
     null_counts: list[int] | None
+    is_ordered: bool
 
 
 class PageIndex:
@@ -143,6 +145,7 @@ class PageIndex:
             values_of(index, 2, thrift.BINARY),
             values_of(index, 3, thrift.BINARY),
             values_of(index, 5, thrift.I64) if 5 in index else None,
+            value_of(index, 4, thrift.I32) != 0,
         )
 
     def _part(self, chunk: Struct, field_id: int) -> Struct:

@@ -140,13 +140,15 @@ class PagePruner:
         index = self._open()
         row_group = self._metadata.row_group(group)
         filter_pages = [index.pages(group, column.leaf) for column in filter_columns]
+        bounds = [index.bounds(group, column.leaf) for column in filter_columns]
         facts = [
-            list(_facts(column, physical, index.bounds(group, column.leaf), pages))
-            for column, pages in zip(filter_columns, filter_pages, strict=True)
-            for physical in [row_group.column(column.leaf).physical_type]
+            list(_facts(column, row_group.column(column.leaf).physical_type, known, pages))
+            for column, known, pages in zip(filter_columns, bounds, filter_pages, strict=True)
         ]
         starts, stops = self._keep(filter_columns, filter_pages, facts)
         if (stops - starts).sum() > _MAX_SHARE * row_group.num_rows:
+            # Other row groups of values without an order are like this one.
+            self._is_usable = any(known.is_ordered for known in bounds)
             return None
         pages = {leaf: index.pages(group, leaf) for leaf in self._leaves}
         if any(part.rows[-1] != row_group.num_rows for part in (*filter_pages, *pages.values())):
