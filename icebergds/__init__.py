@@ -73,7 +73,7 @@ if TYPE_CHECKING:
         DeletedReachableFiles,
     )
     from icebergds.operations.maintenance.unused_files.expire_snapshots import ExpiredSnapshots
-    from icebergds.operations.maintenance.unused_files.orphan_options import OrphanFiles
+    from icebergds.operations.maintenance.unused_files.orphan_files import OrphanFiles
     from icebergds.operations.write.row_counts import RowCounts
     from icebergds.spark.row_level.merge import MergeBuilder
     from icebergds.spec.partition import PartitionField, PartitionSpec
@@ -189,7 +189,7 @@ _NAMES = {
         "MaintenanceReport",
         "MaintenanceStep",
     ),
-    "icebergds.operations.maintenance.unused_files.orphan_options": ("OrphanFiles",),
+    "icebergds.operations.maintenance.unused_files.orphan_files": ("OrphanFiles",),
     "icebergds.operations.maintenance.deletes.convert_equality_deletes": (
         "ConvertedEqualityDeletes",
     ),

@@ -35,7 +35,7 @@ from icebergds.operations.maintenance.unused_files.expire_snapshots import (
     ExpiredSnapshots,
     expire_snapshots,
 )
-from icebergds.operations.maintenance.unused_files.orphan_options import (
+from icebergds.operations.maintenance.unused_files.orphan_files import (
     OrphanFiles,
     parse_orphan_options,
 )

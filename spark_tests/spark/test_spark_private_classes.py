@@ -19,6 +19,7 @@ from pyspark.sql import SparkSession, functions as f
 
 from icebergds import Table, load_table, register
 from icebergds.spark import jvm
+from icebergds.spark.registered import session_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.every_spark]
 
@@ -107,3 +108,20 @@ def test_nothing_depends_on_one_private_class_or_on_all(
             assert seen(front, table, steps) == expected, sorted(gone)
         if len(gone) > 1:
             assert "DataFrames of tables choose files by the conditions" in caplog.text
+
+
+def test_sessions_are_told_from_each_other_without_their_private_id(
+    spark: SparkSession, accesses: list[Access], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    call = gateway.JavaMember.__call__
+
+    def without_ids(member: Any, *args: Any) -> Any:
+        if member.name == "sessionUUID":
+            raise Py4JError("Method sessionUUID([]) does not exist")
+        return call(member, *args)
+
+    monkeypatch.setattr(gateway.JavaMember, "__call__", without_ids)
+    one, other = spark.newSession(), spark.newSession()
+    again = SparkSession(spark.sparkContext, one._jsparkSession)
+    assert session_of(again) is session_of(one)
+    assert session_of(other) is not session_of(one)

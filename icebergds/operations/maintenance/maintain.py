@@ -47,7 +47,7 @@ from icebergds.operations.maintenance.rewrite.rewrite_data_files import (
 from icebergds.operations.maintenance.rewrite_manifests import rewrite_manifests
 from icebergds.operations.maintenance.runner import Runner
 from icebergds.operations.maintenance.unused_files.expire_snapshots import expire_snapshots
-from icebergds.operations.maintenance.unused_files.orphan_options import (
+from icebergds.operations.maintenance.unused_files.orphan_files import (
     OrphanFiles,
     OrphanOptions,
     parse_orphan_options,

@@ -13,7 +13,7 @@ from icebergds.errors import MaintenanceError
 from icebergds.operations.maintenance.health.advice import Advice, Gain
 from icebergds.operations.maintenance.health.health import TableHealth
 from icebergds.operations.maintenance.purge.kept_files import KeptFiles
-from icebergds.operations.maintenance.unused_files.orphan_options import OrphanFiles
+from icebergds.operations.maintenance.unused_files.orphan_files import OrphanFiles
 
 _INDENT = 11
 

@@ -16,7 +16,7 @@ from icebergds.expr.nodes import TRUE, Expr, relaxed
 from icebergds.formats.manifests.reader import read_manifest_columns
 from icebergds.formats.wrong_counts import WrongCounts
 from icebergds.operations.maintenance.runner import Runner, TaskAttempt
-from icebergds.operations.maintenance.unused_files.orphan_options import (
+from icebergds.operations.maintenance.unused_files.orphan_files import (
     OrphanFiles,
     parse_orphan_options,
 )

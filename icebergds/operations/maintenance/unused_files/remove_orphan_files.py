@@ -44,7 +44,7 @@ from icebergds.operations.maintenance.unused_files.file_identity import (
     match_files,
 )
 from icebergds.operations.maintenance.unused_files.file_set import Locations
-from icebergds.operations.maintenance.unused_files.orphan_options import (
+from icebergds.operations.maintenance.unused_files.orphan_files import (
     OrphanFiles,
     OrphanOptions,
     OtherTables,

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from icebergds.statements.commands.command import Command
-from icebergds.statements.commands.definitions.alter import (
+from icebergds.statements.commands.definitions.create import create_table, replace_table
+from icebergds.statements.commands.definitions.tables import (
     alter_table,
     comment_on_column,
     comment_on_table,
     drop_table,
 )
-from icebergds.statements.commands.definitions.create import create_table, replace_table
 
 COMMANDS = (
     Command(("CREATE", "TABLE"), create_table),

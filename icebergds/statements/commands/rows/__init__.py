@@ -7,7 +7,7 @@ from icebergds.statements.commands.rows.common_tables import changes_rows, with_
 from icebergds.statements.commands.rows.insert import insert
 from icebergds.statements.commands.rows.merge import merge
 from icebergds.statements.commands.rows.multiple_inserts import begins_with_insert, insert_from
-from icebergds.statements.commands.rows.update import delete, truncate, update
+from icebergds.statements.commands.rows.update_delete import delete, truncate, update
 
 COMMANDS = (
     Command(("INSERT",), insert),

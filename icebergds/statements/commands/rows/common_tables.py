@@ -8,7 +8,7 @@ from icebergds.errors import InvalidStatementError
 from icebergds.statements.commands.rows.insert import insert
 from icebergds.statements.commands.rows.merge import merge
 from icebergds.statements.commands.rows.multiple_inserts import begins_with_insert, insert_from
-from icebergds.statements.commands.rows.update import delete, update
+from icebergds.statements.commands.rows.update_delete import delete, update
 from icebergds.statements.names.scope import NameScope
 from icebergds.statements.queries.common_tables import read_common_tables
 from icebergds.statements.spark_sql import Arguments
