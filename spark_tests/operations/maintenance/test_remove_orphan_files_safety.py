@@ -39,6 +39,7 @@ from icebergds.errors import (
 )
 from icebergds.io import fileio, recursive_listing
 from icebergds.io.fileio import FileIO
+from icebergds.operations.maintenance.unused_files import orphan_files
 from icebergds.spec.snapshot import RefType, SnapshotRef
 from icebergds.spec.updates.table_updates import RemoveSnapshots, SetProperties, SetSnapshotRef
 from icebergds.testing.faults import Fault, Faults, When
@@ -393,7 +394,7 @@ def test_a_result_of_many_files_fits_a_screen(table: Table) -> None:
 def test_few_locations_are_returned_if_that_is_asked_for(table: Table) -> None:
     for number in range(5):
         plant(root_of(table), f"data/{number}")
-    with mock.patch("icebergds.operations.maintenance.unused_files.orphan_options._SAMPLE", 3):
+    with mock.patch.object(orphan_files, "_SAMPLE", 3):
         found = table.remove_orphan_files(options={"stream-results": "true"})
     assert len(found.orphan_file_locations) == 3
     assert found.orphan_files_count == found.deleted_files_count == 5
