@@ -10,11 +10,13 @@ from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any
 
+import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession, functions as f
 
 from icebergds.commit.operations import TableState
 from icebergds.expr.names import in_backticks
 from icebergds.expr.nodes import TRUE, and_
+from icebergds.formats.arrow.types import to_array
 from icebergds.formats.deletes.existing_deletes import read_existing_deletes
 from icebergds.formats.deletes.positions import PositionSet
 from icebergds.operations.read.options import ReadOptions
@@ -34,6 +36,7 @@ from icebergds.scan.plan.native_keys import KeyColumns
 from icebergds.scan.plan.stored_names import all_schemas
 from icebergds.scan.read_plan import ReadPlan
 from icebergds.scan.tasks import TaskGroup
+from icebergds.spark.arrow_output import shaper
 from icebergds.spark.errors import own_errors, prepare_thread
 from icebergds.spark.jvm import Private, in_jvm, with_private
 from icebergds.spark.native import has_native_scans, has_sizes, native_frame
@@ -93,7 +96,7 @@ def scan_by_reader(
     """
     frame, files = None, scan.files
     if not files:
-        return _no_rows(spark, scan.plan.columns), ()
+        return no_rows(spark, scan.plan.columns), ()
     native: Sequence[PlannedFile] = ()
     if ways is None and scan.for_native:
         ways = reading_ways(spark, scan)
@@ -215,7 +218,23 @@ def planned_dataframe(
     return spark.read.format("icebergpy").option(PLANNED_SCAN, packed).load()
 
 
-def _no_rows(spark: SparkSession, columns: Schema) -> DataFrame:
+def local_rows(spark: SparkSession, columns: Schema, rows: Sequence[Sequence[Any]]) -> DataFrame:
+    """A DataFrame of a few rows, which Spark keeps in its plan.
+
+    Args:
+        rows: in-memory values of scalar columns.
+    """
+    arrays = [
+        to_array(field.field_type, [row[at] for row in rows])
+        for at, field in enumerate(columns.fields)
+    ]
+    batch = pa.record_batch(arrays, names=[field.name for field in columns.fields])
+    shaped = pa.Table.from_batches([shaper(columns)(batch)])
+    # PySpark does not accept empty Arrow columns.
+    return spark.createDataFrame(shaped if rows else [], spark_schema(columns))
+
+
+def no_rows(spark: SparkSession, columns: Schema) -> DataFrame:
     """An empty DataFrame that Spark knows to be empty when it plans a query.
 
     Spark would compile conditions on local rows at once, and fails to compile `typeof`; with

@@ -432,6 +432,9 @@ SPLIT_PLANNING_LOOKBACK = Property("read.split.planning-lookback", _SIZE, 10)
 """How many tasks are tried for a file."""
 SPLIT_OPEN_FILE_COST = Property("read.split.open-file-cost", _NATURAL, 4 * _MIB)
 """What a file counts at least."""
+METADATA_AGGREGATES = Property("read.metadata-aggregates", BOOLEAN, True)
+"""`false` has rows read for [aggregates](performance.md#answers-from-metadata) that metadata
+answers."""
 
 
 def _all(described: Iterable[object]) -> Iterable[Property[Any, Any]]:

@@ -47,6 +47,9 @@ from icebergds.spec.snapshot import MAIN_BRANCH
 METADATA_TABLE = "metadata-table"
 """The option of a load that reads a metadata table."""
 
+METADATA_AGGREGATES = "metadata-aggregates"
+"""The option that, if false, has rows read for aggregates that metadata answers."""
+
 _KNOWN = (
     "path",
     "catalog",
@@ -69,6 +72,7 @@ _KNOWN = (
     "delete-cache-bytes",
     "wrong-counts",
     "pushdown",
+    METADATA_AGGREGATES,
     # Options of writes through a temporary view, which gives its options to reads and writes.
     "isolation-level",
     *CHANGE_OPTIONS,
@@ -101,6 +105,8 @@ class ReadOptions:
         for_changes: as in `ReadPlan`.
         changes: which changes to read; None to read a snapshot.
         wrong_counts: what to do if the counts of rows or files in metadata are wrong.
+        metadata_aggregates: whether aggregates may be answered from metadata; None to use the
+            table's property.
     """
 
     time_travel: TimeTravel = field(default_factory=TimeTravel)
@@ -115,6 +121,7 @@ class ReadOptions:
     for_changes: bool = False
     changes: ChangeOptions | None = None
     wrong_counts: WrongCounts = WrongCounts.FAIL
+    metadata_aggregates: bool | None = None
 
     @staticmethod
     def of(
@@ -136,6 +143,7 @@ class ReadOptions:
         for_changes: bool = False,
         changes: ChangeOptions | None = None,
         wrong_counts: WrongCounts = WrongCounts.FAIL,
+        metadata_aggregates: bool | None = None,
     ) -> ReadOptions:
         """Checks the options of a read.
 
@@ -179,6 +187,7 @@ class ReadOptions:
             for_changes,
             changes,
             wrong_counts,
+            metadata_aggregates,
         )
 
     @property
@@ -317,6 +326,7 @@ def parse_read_options(
         wrong_counts=WrongCounts(
             parse(given, "wrong-counts", one_of(*WrongCounts), WrongCounts.FAIL)
         ),
+        metadata_aggregates=parse(given, METADATA_AGGREGATES, boolean, None),
     )
 
 

@@ -70,6 +70,7 @@ def plan_scan(
     rechecked: Expr = TRUE,
     columns: Schema | None = None,
     as_one: bool = False,
+    stats_of: frozenset[int] = frozenset(),
 ) -> PlannedScan:
     """Plans a scan of one snapshot; reads each manifest that may matter once.
 
@@ -80,6 +81,7 @@ def plan_scan(
             may be returned.
         columns: the columns that are read; by default those of the options.
         as_one: as for `PlannedScan`.
+        stats_of: field ids of columns whose metrics the files keep besides those of the filter.
 
     Raises:
         InvalidFilterError: the filter cannot be bound or used.
@@ -89,7 +91,8 @@ def plan_scan(
     """
     assert options.changes is None, "changes are planned by plan_task_groups"
     snapshot, plan = plan_read(state, options, columns)
-    stats_of = identity_columns(plan.specs) if for_native else frozenset()
+    if for_native:
+        stats_of |= identity_columns(plan.specs)
     found = choose_files(state, snapshot, plan, and_(plan.row_filter, rechecked), stats_of)
     splits = split_options(options, state.metadata.properties)
     files = tuple(found.files)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from icebergds.expr.metrics import must_match
 from icebergds.expr.nodes import Expr
 from icebergds.formats.wrong_counts import WrongCounts
+from icebergds.operations.read.aggregates import live_rows
 from icebergds.operations.read.planned_scan import PlannedScan, residual_of, task_groups_of
 from icebergds.scan.column_paths import locate
 from icebergds.scan.plan.files import PlannedFile
@@ -32,7 +33,7 @@ class MetadataCount:
 
 
 def count_from_metadata(scan: PlannedScan) -> MetadataCount:
-    """Counts the rows of the files that have no deletes and that the filter selects whole."""
+    """Counts the rows of the files that the filter selects whole and whose deletes are counted."""
     if scan.plan.wrong_counts is not WrongCounts.FAIL:
         # Metadata is known to be wrong, so the rows in the files are counted.
         return MetadataCount(0, scan.files)
@@ -83,12 +84,10 @@ def _known_rows(
     residual: Callable[[PlannedFile], Expr],
     returns_deleted: bool,
 ) -> int | None:
-    data_file, deletes = file.entry.data_file, file.deletes
-    # A delete may name a row twice, a key that the file does not have, or, also in a deletion
-    # vector, a position past its end: only reading shows how many rows it deletes.
-    if not returns_deleted and (deletes.position_deletes or deletes.equality_deletes):
-        return None
-    # A negative count is unknown.
-    if data_file.record_count < 0:
-        return None
-    return data_file.record_count if must_match(residual(file), data_file) else None
+    data_file = file.entry.data_file
+    if returns_deleted:
+        # A negative count is unknown.
+        rows = data_file.record_count if data_file.record_count >= 0 else None
+    else:
+        rows = live_rows(file)
+    return rows if rows is not None and must_match(residual(file), data_file) else None

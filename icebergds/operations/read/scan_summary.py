@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from icebergds.display import WIDTH, counted, html_table, joined, printable, size_text, time_text
 from icebergds.expr.nodes import FALSE
+from icebergds.operations.read.aggregates import Answered
 from icebergds.operations.read.chosen_files import deletes_by_kind
 from icebergds.operations.read.options import ReadOptions
 from icebergds.operations.read.planned_scan import (
@@ -68,6 +69,8 @@ class ScanSummary:
         native_obstacle: why it may read none; None if it may read some.
         native_scans: whether native scans are on in the session; None without one.
         pushdown: whether Spark's filters narrow the scan further.
+        answered_files: how many of the kept files are not read, because metadata answers what is
+            asked of them.
     """
 
     table: str
@@ -86,6 +89,7 @@ class ScanSummary:
     native_obstacle: str | None
     native_scans: bool | None
     pushdown: bool
+    answered_files: int = 0
 
     def __str__(self) -> str:
         lines = ["== Iceberg Scan =="]
@@ -108,6 +112,7 @@ def summarize(
     filter: str | None,
     native_scans: bool | None,
     obstacle: str | None = None,
+    answered: Answered | None = None,
 ) -> ScanSummary:
     """Summarises a scan that was planned for Spark's own reader too.
 
@@ -116,14 +121,18 @@ def summarize(
         filter: as the user gave it.
         native_scans: whether native scans are on in the session; None without one.
         obstacle: what keeps Spark's own reader from all files of this scan alone.
+        answered: what metadata answers of aggregates, so that these files are not read.
     """
+    kept = scan.files
+    if answered is not None:
+        scan = replace(scan, files=answered.unread)
     rule = native_rule_of(scan) if obstacle is None else None
     reasons: list[str | None] = [] if rule is None else rule.obstacles(scan.files)
     others = Counter(reason for reason in reasons if reason is not None)
     ours = scan.files
     if native_scans and not options.pushdown and rule is not None:
         ours = tuple(file for file, why in zip(ours, reasons, strict=True) if why is not None)
-    rows = [file.entry.data_file.record_count for file in scan.files]
+    rows = [file.entry.data_file.record_count for file in kept]
     return ScanSummary(
         table=scan.state.name,
         snapshot=scan.snapshot,
@@ -133,7 +142,7 @@ def summarize(
         selects_nothing=scan.plan.row_filter == FALSE,
         counts=scan.counts,
         rows=sum(rows) if all(count >= 0 for count in rows) else None,
-        size_in_bytes=sum(file.entry.data_file.file_size_in_bytes for file in scan.files),
+        size_in_bytes=sum(file.entry.data_file.file_size_in_bytes for file in kept),
         deletes=_deletes(scan),
         tasks=len(task_groups_of(scan, ours)),
         native_files=reasons.count(None),
@@ -141,6 +150,7 @@ def summarize(
         native_obstacle=obstacle or native_obstacle_of(scan),
         native_scans=native_scans,
         pushdown=options.pushdown,
+        answered_files=len(kept) - len(scan.files),
     )
 
 
@@ -265,6 +275,8 @@ def _files(summary: ScanSummary) -> list[str]:
         lines.append(f"skipped: {', '.join(skipped)}")
     if files.empty:
         lines.append(f"{files.empty:,} without rows")
+    if summary.answered_files:
+        lines.append(f"{summary.answered_files:,} answered from metadata, not read")
     return lines
 
 
@@ -285,7 +297,11 @@ def _deletes_shown(deletes: DeleteCounts) -> Iterator[str]:
 
 
 def _reader(summary: ScanSummary) -> Iterator[str]:
-    native, files = summary.native_files, summary.counts.files.kept
+    native = summary.native_files
+    files = summary.counts.files.kept - summary.answered_files
+    if summary.answered_files and not files:
+        yield "none: metadata answers the aggregates"
+        return
     share = f"{native:,} of {counted(files, 'file')}"
     if summary.pushdown:
         yield "icebergds; Spark's filters may narrow the scan further (option pushdown)"

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from pyspark.sql import DataFrame, SparkSession
 
 from icebergds.commit.operations import TableState
 from icebergds.expr.nodes import TRUE, Expr
 from icebergds.expr.sql_text import sql_text
+from icebergds.operations.read.aggregates import Answered, Asked, answer
 from icebergds.operations.read.options import (
+    METADATA_AGGREGATES,
     ReadOptions,
     parse_read_options,
     refuse_address_options,
@@ -22,8 +25,9 @@ from icebergds.scan.projection import project_columns
 from icebergds.spark.file_addresses import storage_obstacle
 from icebergds.spark.native import has_native_scans
 from icebergds.spark.scan import mixed_obstacle, read_dataframe, scan_dataframe
-from icebergds.spark.session import in_zone_of
+from icebergds.spark.session import in_zone_of, session_setting
 from icebergds.spec.schema import Schema
+from icebergds.spec.table_properties import METADATA_AGGREGATES as TABLE_PROPERTY
 
 
 def query_options(spark: SparkSession, given: Mapping[str, str]) -> ReadOptions:
@@ -75,21 +79,110 @@ def chosen_rows(
     return scan_dataframe(spark, scan)
 
 
+@dataclass(frozen=True, slots=True)
+class AnsweredRows:
+    """The rows of a table for aggregates, as far as they are needed.
+
+    Attributes:
+        answered: by metadata; None if nothing is.
+        rows: all others; None if there are none.
+    """
+
+    answered: Answered | None
+    rows: DataFrame | None
+
+
+def answered_rows(
+    spark: SparkSession,
+    state: TableState,
+    options: ReadOptions,
+    condition: Expr,
+    columns: Sequence[tuple[str, ...]] | None,
+    asked: Asked,
+    *,
+    as_one: bool = False,
+) -> AnsweredRows:
+    """Answers aggregates from metadata, and plans the rows that are left for them.
+
+    Args:
+        asked: its condition is that of the rows which count; the rows that are left are not
+            filtered by it.
+        as_one: return no rows beside an answer of groups.
+
+    Other arguments and errors are those of `chosen_rows`.
+    """
+    scan, answered = _answered(spark, state, options, condition, columns, asked, as_one=as_one)
+    if answered is None:
+        return AnsweredRows(None, scan_dataframe(spark, scan))
+    if not answered.unread:
+        return AnsweredRows(answered, None)
+    return AnsweredRows(answered, scan_dataframe(spark, replace(scan, files=answered.unread)))
+
+
+def may_answer(spark: SparkSession, state: TableState, options: ReadOptions) -> bool:
+    """Whether aggregates of a read may be answered from metadata."""
+    if options.changes is not None:
+        return False
+    setting = session_setting(spark)
+    if any(setting(name) == "false" for name in _SETTINGS):
+        return False
+    chosen = options.metadata_aggregates
+    return TABLE_PROPERTY.of(state.metadata.properties) if chosen is None else chosen
+
+
+_SETTINGS = (
+    f"spark.icebergpy.{METADATA_AGGREGATES}",
+    # Java Iceberg's.
+    "spark.sql.iceberg.aggregate-push-down.enabled",
+)
+
+
+def _answered(
+    spark: SparkSession,
+    state: TableState,
+    options: ReadOptions,
+    condition: Expr,
+    columns: Sequence[tuple[str, ...]] | None,
+    asked: Asked,
+    *,
+    as_one: bool,
+) -> tuple[PlannedScan, Answered | None]:
+    scan = _planned(
+        state,
+        options,
+        condition,
+        columns,
+        for_native=has_native_scans(spark, state),
+        as_one=as_one,
+        stats_of=frozenset(column.field_id for column in asked.columns),
+    )
+    found = answer(scan, asked)
+    is_mixed = bool(asked.keys) and bool(found.unread)
+    if (scan.files and not found.files) or (as_one and is_mixed):
+        return scan, None
+    return scan, found
+
+
 def chosen_rows_summary(
     spark: SparkSession,
     state: TableState,
     options: ReadOptions,
     condition: Expr,
     columns: Sequence[tuple[str, ...]] | None,
+    asked: Asked | None = None,
     *,
     as_one: bool = False,
 ) -> ScanSummary:
     """What `chosen_rows` reads and skips; `options` must not ask for changes."""
-    scan = _planned(state, options, condition, columns, for_native=True, as_one=as_one)
+    answered = None
+    if asked is None:
+        scan = _planned(state, options, condition, columns, for_native=True, as_one=as_one)
+    else:
+        scan, answered = _answered(spark, state, options, condition, columns, asked, as_one=as_one)
     shown = None if condition == TRUE else sql_text(condition, schema_of_read(state, options))
     native = has_native_scans(spark, state)
     obstacle = storage_obstacle(spark, state) or mixed_obstacle(spark, scan)
-    return summarize(scan, options, shown, native, obstacle)
+    return summarize(scan, options, shown, native, obstacle, answered)
 
 
 def _planned(
@@ -100,9 +193,16 @@ def _planned(
     *,
     for_native: bool,
     as_one: bool,
+    stats_of: frozenset[int] = frozenset(),
 ) -> PlannedScan:
     schema = schema_of_read(state, options)
     read = schema if columns is None else project_columns(state.metadata, schema, columns)
     return plan_scan(
-        state, options, for_native=for_native, rechecked=condition, columns=read, as_one=as_one
+        state,
+        options,
+        for_native=for_native,
+        rechecked=condition,
+        columns=read,
+        as_one=as_one,
+        stats_of=stats_of,
     )

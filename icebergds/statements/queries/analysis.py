@@ -9,14 +9,16 @@ from functools import cached_property, partial
 from typing import Any, TypeAlias
 
 from icebergds.errors import IcebergError
+from icebergds.expr.bind import bind
+from icebergds.expr.conditions import UNREADABLE, Conditions
 from icebergds.expr.names import quote_name, resolve
-from icebergds.expr.nodes import TRUE, Expr, and_
+from icebergds.expr.nodes import TRUE, Expr, and_, relaxed
 from icebergds.expr.sql import SqlTree, Transforms, column_parts
 from icebergds.expr.sql_text import sql_text
 from icebergds.expr.sql_tokens import sql_tokens
 from icebergds.expr.terms import term_type
 from icebergds.operations.conditions import Setting, means_the_same
-from icebergds.spec.types import IcebergType
+from icebergds.spec.types import IcebergType, NestedField
 from icebergds.statements.queries.carried import (
     Carrier,
     Condition,
@@ -135,6 +137,42 @@ class QueryAnalysis:
                     continue
                 found[number] = and_(found.get(number, TRUE), condition)
         return found
+
+    def exact_condition(self, select: _Node) -> Expr | None:
+        """The condition of a SELECT of one relation, bound to that relation's schema.
+
+        Returns:
+            None if another condition is needed to say which rows the SELECT chooses.
+        """
+        [number] = self.numbers(select)
+        where = select.args.get("where")
+        schema = None if number is None else self.relations[number].schema
+        if schema is None:
+            return None
+        if where is None:
+            return TRUE
+        assert number is not None
+        name_of = self._names_of(select).column_of(0, 1)
+        tree = SqlTree(self.outline.literals, name_of, Transforms.QUALIFIED)
+        try:
+            parsed = Conditions(tree, self.time_zone).exact(where.this)
+            if not self._means_the_same(number, parsed):
+                return None
+            found = bind(parsed, schema, case_sensitive=False)
+        except UNREADABLE:
+            return None
+        return found if relaxed(found) == found else None
+
+    def own_column(self, select: _Node, parts: Sequence[str]) -> NestedField | None:
+        """The column that a name refers to in a SELECT of one relation; None for other names."""
+        [number] = self.numbers(select)
+        schema = None if number is None else self.relations[number].schema
+        found = self._names_of(select).resolved(tuple(parts), 1)
+        if schema is None or found is None or len(found[1]) != 1:
+            return None
+        [name] = found[1]
+        columns = [each for each in schema.fields if each.name.lower() == name.lower()]
+        return columns[0] if len(columns) == 1 else None
 
     def equalities(self, select: _Node) -> Iterator[Equality]:
         """Columns of relations that must be equal to columns of other relations."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
+from pyspark.sql import DataFrame
+
 from icebergds.expr.names import in_backticks
 from icebergds.statements.queries.references import Reference
 from icebergds.statements.queries.relations import Relation
@@ -38,6 +40,21 @@ def aliases_of(
         )
         found.append(in_backticks([str(relation.name) if is_whole else reference.name[-1]]))
     return found
+
+
+def placed(reference: Reference, rows: DataFrame | str, alias: str | None) -> list[Replacement]:
+    """Replaces a name with rows, and adds its alias after what follows the name.
+
+    Args:
+        rows: a DataFrame, or SQL that reads them.
+        alias: in backticks; None to add none.
+    """
+    text = "" if alias is None else f" AS {alias}"
+    frame, before = (None, rows) if isinstance(rows, str) else (rows, "")
+    at = reference.suffix.alias_at
+    if at == reference.span.end:
+        return [Replacement(reference.span, before + text, frame)]
+    return [Replacement(reference.span, before, frame), Replacement(Span(at, at), text)]
 
 
 def qualifiers(

@@ -7,11 +7,65 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from icebergds.expr.nodes import TRUE, Expr
+from icebergds.operations.read.aggregates import Aggregate, Asked
 from icebergds.spec.schema import Schema
+from icebergds.spec.types import NestedField
 from icebergds.statements.queries.stars import StarOfColumns
+from icebergds.statements.text.cursor import Span
 
 ColumnPath: TypeAlias = tuple[str, ...]
 """The names that lead to a column, or to a field nested in structs."""
+
+
+@dataclass(frozen=True, slots=True)
+class AggregateCall:
+    """A call of an aggregate function in a query."""
+
+    aggregate: Aggregate
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class DistinctCall:
+    """A count of the distinct values of a column."""
+
+    column: NestedField
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class UnnamedItem:
+    """An item of a SELECT that calls aggregate functions and has no alias.
+
+    Attributes:
+        name: that Spark gives the column; None if only Spark knows it.
+    """
+
+    span: Span
+    name: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class AggregateQuery:
+    """A SELECT that reads aggregates of one table.
+
+    Attributes:
+        calls: one for each of the aggregates that are asked for.
+        distinct: counts of the distinct values of columns, which are among the keys.
+        is_grouped: whether its result has a row for each group.
+        text: the whole statement.
+        where: its WHERE clause.
+        end: where its FROM and WHERE clauses end.
+    """
+
+    asked: Asked
+    calls: tuple[AggregateCall, ...]
+    distinct: tuple[DistinctCall, ...]
+    is_grouped: bool
+    unnamed: tuple[UnnamedItem, ...]
+    text: str
+    where: Span | None
+    end: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,12 +77,14 @@ class Needed:
         columns: columns, or fields of those that are needed only in part; None for all.
         stars: stars of the query to write out as columns, because other columns are read, too.
         as_one: whether its rows must not be a union (`PlannedScan`).
+        aggregates: the SELECT that reads it, if metadata may answer its aggregates.
     """
 
     condition: Expr = TRUE
     columns: Sequence[ColumnPath] | None = None
     stars: Sequence[StarOfColumns] = ()
     as_one: bool = False
+    aggregates: AggregateQuery | None = None
 
 
 @dataclass(frozen=True, slots=True)

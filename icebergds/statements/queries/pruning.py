@@ -18,12 +18,13 @@ from icebergds.expr.nodes import TRUE, Expr
 from icebergds.operations.conditions import Setting, is_read_by_setting
 from icebergds.scan.projection import metadata_columns
 from icebergds.statements.names.tables import NamedTable
+from icebergds.statements.queries.aggregates import aggregate_queries
 from icebergds.statements.queries.analysis import Equality, QueryAnalysis
 from icebergds.statements.queries.columns import named_columns, takes_all, words_of
 from icebergds.statements.queries.derived import selects_of
 from icebergds.statements.queries.joined_values import with_joined_values
 from icebergds.statements.queries.joins import is_plain
-from icebergds.statements.queries.needed import Needed, ViewNeeded
+from icebergds.statements.queries.needed import AggregateQuery, Needed, ViewNeeded
 from icebergds.statements.queries.outline import Outline, outline_of
 from icebergds.statements.queries.relations import Relation
 from icebergds.statements.queries.stars import StarOfColumns, stars_of_columns
@@ -58,9 +59,13 @@ def prune(
     tree, outline = _parsed(query, relations)
     has_same_text = not is_read_by_setting(query.written, setting)
     said = _Said()
+    aggregates: Mapping[int, AggregateQuery] = {}
     if tree is not None and outline is not None:
         analysis = QueryAnalysis(relations, tree, outline, setting, time_zone, datetime.now(UTC))
         try:
+            if has_same_text:
+                # Before conditions of outer queries are added to those of inner ones.
+                aggregates = aggregate_queries(tree, analysis, query)
             said = _said(tree, analysis, needed, has_same_text=has_same_text)
         except RecursionError:
             _LOG.info("too many queries within each other: %s", query.written[:200])
@@ -79,7 +84,10 @@ def prune(
         )
         for at, relation in enumerate(relations)
     ]
-    return [replace(each, as_one=as_one) for each in found]
+    return [
+        replace(each, as_one=as_one, aggregates=None if each.stars else aggregates.get(at))
+        for at, each in enumerate(found)
+    ]
 
 
 @dataclass(frozen=True, slots=True)

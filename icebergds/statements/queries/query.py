@@ -17,12 +17,19 @@ from icebergds.spark.errors import unlogged
 from icebergds.spark.session import session_setting, session_zone
 from icebergds.statements.names.scope import CatalogName, NameScope, current_namespace
 from icebergds.statements.names.table_names import name_in_query, shown_name
+from icebergds.statements.queries.answers import answered_text, without_inner
 from icebergds.statements.queries.functions import calls_namesakes, replace_functions
-from icebergds.statements.queries.naming import aliases_of, qualifiers
+from icebergds.statements.queries.naming import aliases_of, placed, qualifiers
 from icebergds.statements.queries.needed import Needed, ViewNeeded
 from icebergds.statements.queries.pruning import prune
 from icebergds.statements.queries.references import Reference, find_references
-from icebergds.statements.queries.relations import Relation, open_relations, table_frame
+from icebergds.statements.queries.relations import (
+    Relation,
+    may_be_answered,
+    open_relations,
+    rows_beside_answers,
+    table_frame,
+)
 from icebergds.statements.queries.temporary_views import (
     TemporaryView,
     definition_of,
@@ -108,7 +115,7 @@ def replace_tables(
         found.extend(Replacement(star.span, star.text) for star in need.stars)
     found.extend(qualifiers(query, relations, aliases))
     found += spark_qualifiers(scope, others)
-    return sorted(found, key=lambda each: each.span.start)
+    return without_inner(found)
 
 
 def references_of(
@@ -226,7 +233,7 @@ def _temporary(scope: NameScope, relation: Relation, needed: Needed) -> list[Rep
     name = quote_name(reference.name)
     frame = with_columns(as_created(frame, name, view.schema), name, view.columns)
     needs_alias = reference.suffix.alias is None and reference.can_have_alias
-    return _placed(reference, frame, in_backticks(reference.name[-1:]) if needs_alias else None)
+    return placed(reference, frame, in_backticks(reference.name[-1:]) if needs_alias else None)
 
 
 def _replaced(
@@ -235,18 +242,14 @@ def _replaced(
     source, reference = relation.source, relation.reference
     if isinstance(source, View):
         frame = view_frame(scope, relation.name, source, needed.condition, as_one=needed.as_one)
-    else:
-        frame = table_frame(scope, relation, needed)
-    return _placed(reference, frame, alias)
-
-
-def _placed(reference: Reference, frame: DataFrame, alias: str | None) -> list[Replacement]:
-    """Replaces a name with a DataFrame, and adds its alias after what follows the name."""
-    text = "" if alias is None else f" AS {alias}"
-    at = reference.suffix.alias_at
-    if at == reference.span.end:
-        return [Replacement(reference.span, text, frame)]
-    return [Replacement(reference.span, "", frame), Replacement(Span(at, at), text)]
+        return placed(reference, frame, alias)
+    if needed.aggregates is not None and may_be_answered(scope, relation, needed):
+        rows = rows_beside_answers(scope, relation, needed)
+        if rows.answered is not None:
+            return answered_text(scope.spark, relation, needed.aggregates, rows, alias)
+        assert rows.rows is not None, "what is not answered is read"
+        return placed(reference, rows.rows, alias)
+    return placed(reference, table_frame(scope, relation, needed), alias)
 
 
 def _session_functions(scope: NameScope, query: Cursor) -> Iterator[Replacement]:

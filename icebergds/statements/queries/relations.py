@@ -23,8 +23,11 @@ from icebergds.operations.metadata_tables.schemas import metadata_table_schema
 from icebergds.operations.read.options import ReadOptions
 from icebergds.operations.read.time_travel import TimeTravel
 from icebergds.spark.frames.chosen_rows import (
+    AnsweredRows,
+    answered_rows,
     chosen_rows,
     chosen_rows_summary,
+    may_answer,
     query_options,
     schema_of_read,
 )
@@ -167,6 +170,31 @@ def table_frame(scope: NameScope, relation: Relation, needed: Needed) -> DataFra
     )
 
 
+def may_be_answered(scope: NameScope, relation: Relation, needed: Needed) -> bool:
+    """Whether aggregates of a table may be answered from metadata."""
+    source, spark = relation.source, scope.spark
+    assert isinstance(source, NamedTable), "views are queries of their own"
+    if not relation.given and cached_rows(spark, source, needed.columns) is not None:
+        return False
+    return may_answer(spark, source.table._state, relation.options)
+
+
+def rows_beside_answers(scope: NameScope, relation: Relation, needed: Needed) -> AnsweredRows:
+    """What metadata answers of a table, and the rows that are left. Errors: see `answered_rows`."""
+    source = relation.source
+    assert isinstance(source, NamedTable), "views are queries of their own"
+    assert needed.aggregates is not None, "only aggregates are answered"
+    return answered_rows(
+        scope.spark,
+        source.table._state,
+        relation.options,
+        needed.condition,
+        needed.columns,
+        needed.aggregates.asked,
+        as_one=needed.as_one,
+    )
+
+
 def scan_text(scope: NameScope, relation: Relation, needed: Needed) -> str:
     """Describes what the scan of a table reads and skips. Errors are those of `table_frame`."""
     source, spark = relation.source, scope.spark
@@ -178,8 +206,16 @@ def scan_text(scope: NameScope, relation: Relation, needed: Needed) -> str:
     if not relation.given and cached_rows(spark, source, needed.columns) is not None:
         return f"{_SCAN}\n{source.name}: its rows are cached by CACHE TABLE\n"
     state = source.table._state
+    aggregates = needed.aggregates
+    answers = aggregates is not None and may_answer(spark, state, relation.options)
     summary = chosen_rows_summary(
-        spark, state, relation.options, needed.condition, needed.columns, as_one=needed.as_one
+        spark,
+        state,
+        relation.options,
+        needed.condition,
+        needed.columns,
+        aggregates.asked if aggregates is not None and answers else None,
+        as_one=needed.as_one,
     )
     return f"{summary}\n"
 

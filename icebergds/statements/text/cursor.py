@@ -22,6 +22,9 @@ class Span:
     def of(self, statement: str) -> str:
         return statement[self.start : self.end]
 
+    def is_within(self, other: Span) -> bool:
+        return other.start <= self.start and self.end <= other.end
+
 
 @dataclass(slots=True)
 class Cursor:

@@ -1,0 +1,357 @@
+"""Answers aggregates from metadata, for the files of a scan for which that is exact.
+
+A file is answered whole or not at all: if the filter selects all of its rows, its groups are known,
+and its counts and bounds say what is asked for. The other files are left to be read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
+from typing import Any
+
+from icebergds.expr.bounds import decode_bounds, is_floating
+from icebergds.expr.literals import begins_once, parse_time_zone
+from icebergds.expr.metrics import INHERITED, must_match
+from icebergds.expr.nodes import LOCAL_DAY, Expr, Term, and_
+from icebergds.expr.residual import residual_evaluator
+from icebergds.formats.wrong_counts import WrongCounts
+from icebergds.operations.read.planned_scan import PlannedScan
+from icebergds.scan.plan.files import PlannedFile
+from icebergds.spec.manifest import DataFile
+from icebergds.spec.partition import PartitionSpec
+from icebergds.spec.transforms import IdentityTransform
+from icebergds.spec.types import (
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    FLOAT,
+    INT,
+    LONG,
+    STRING,
+    TIMESTAMP,
+    TIMESTAMPTZ,
+    DecimalType,
+    NestedField,
+)
+from icebergds.spec.values.dates import MICROS_PER_DAY, civil_from_days
+
+
+class Function(StrEnum):
+    """What is computed of the rows, or of the values of a column that are not null."""
+
+    COUNT = "count"
+    MIN = "min"
+    MAX = "max"
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregate:
+    """An aggregate of a column.
+
+    Attributes:
+        column: None to count rows.
+    """
+
+    function: Function
+    column: NestedField | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class GroupKey:
+    """What rows are grouped by.
+
+    Attributes:
+        term: the day or the year of the column; None for its own values.
+    """
+
+    column: NestedField
+    term: Term | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Aggregates of the rows that meet a condition, by groups.
+
+    Attributes:
+        condition: bound to the schema that is read; exactly the rows that it selects count.
+        keys: none for one group of all rows.
+        time_zone: of the days and years of instants.
+    """
+
+    condition: Expr
+    aggregates: tuple[Aggregate, ...]
+    keys: tuple[GroupKey, ...] = ()
+    time_zone: str | None = None
+
+    @property
+    def columns(self) -> tuple[NestedField, ...]:
+        """The columns that the groups and the aggregates are computed from, each once."""
+        found = [key.column for key in self.keys]
+        found += [each.column for each in self.aggregates if each.column is not None]
+        return tuple({column.field_id: column for column in found}.values())
+
+
+@dataclass(slots=True)
+class Group:
+    """The aggregates of a group, as far as files answered them.
+
+    Attributes:
+        values: in-memory values of the key columns of some row.
+        results: one for each aggregate; None for the least or greatest of no values.
+    """
+
+    values: tuple[Any, ...]
+    results: list[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """What metadata answers.
+
+    Attributes:
+        files: how many files it answers.
+        unread: the files that it does not answer.
+    """
+
+    groups: Sequence[Group]
+    files: int
+    unread: tuple[PlannedFile, ...] = field(repr=False)
+
+
+def answer(scan: PlannedScan, asked: Asked) -> Answered:
+    """Answers aggregates of a scan's rows from the metadata of its files, as far as it is exact.
+
+    Args:
+        scan: planned with the metrics of the columns that are asked for.
+    """
+    if scan.plan.wrong_counts is not WrongCounts.FAIL:
+        # Metadata is known to be wrong.
+        return Answered((), 0, scan.files)
+    facts = _Facts(scan, asked)
+    groups: dict[tuple[Any, ...], Group] = {}
+    unread = []
+    for file in scan.files:
+        found = facts.of(file)
+        if found is None:
+            unread.append(file)
+            continue
+        key, values, results = found
+        group = groups.get(key)
+        if group is None:
+            groups[key] = Group(values, results)
+        else:
+            group.results = _all_merged(asked, group.results, results)
+    return Answered(tuple(groups.values()), len(scan.files) - len(unread), tuple(unread))
+
+
+def total(answered: Answered, asked: Asked) -> list[Any]:
+    """The aggregates of all groups together, as far as files answered them."""
+    results: list[Any] = [
+        0 if each.function is Function.COUNT else None for each in asked.aggregates
+    ]
+    for group in answered.groups:
+        results = _all_merged(asked, results, group.results)
+    return results
+
+
+def distinct_values(answered: Answered, asked: Asked, column: NestedField) -> int:
+    """The number of distinct values of a column that is a key, without null."""
+    place = asked.keys.index(GroupKey(column))
+    return len({group.values[place] for group in answered.groups} - {None})
+
+
+def live_rows(file: PlannedFile) -> int | None:
+    """The number of rows of a file that are not deleted; None if only reading shows it.
+
+    Position deletes may name a row twice, and equality deletes keys that the file does not have.
+    """
+    rows, deletes = file.entry.data_file.record_count, file.deletes
+    # A negative count is unknown.
+    if rows < 0 or deletes.equality_deletes:
+        return None
+    if not deletes.position_deletes:
+        return rows
+    first = deletes.position_deletes[0].data_file
+    if not first.is_deletion_vector or len(deletes.position_deletes) > 1:
+        return None
+    return rows - first.record_count if 0 <= first.record_count <= rows else None
+
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_EXACT = (BOOLEAN, INT, LONG, FLOAT, DOUBLE, DATE, TIMESTAMP, TIMESTAMPTZ)
+# Types whose partition values are read as values of the column, whatever type the column had.
+_OF_PARTITIONS = (BOOLEAN, INT, LONG, DATE, STRING)
+
+
+class _Facts:
+    """What metadata says about single files."""
+
+    def __init__(self, scan: PlannedScan, asked: Asked) -> None:
+        plan = scan.plan
+        whole = and_(plan.row_filter, asked.condition)
+        self._asked = asked
+        self._only_counts = not asked.keys and all(each.column is None for each in asked.aggregates)
+        self._residuals: Mapping[int, Callable[[tuple[Any, ...]], Expr]] = {
+            spec_id: residual_evaluator(whole, spec, plan.table_schema)
+            for spec_id, spec in plan.specs.items()
+        }
+        columns = asked.columns
+        self._places = {
+            spec_id: dict(_identity_places(spec, columns)) for spec_id, spec in plan.specs.items()
+        }
+
+    def of(self, file: PlannedFile) -> tuple[tuple[Any, ...], tuple[Any, ...], list[Any]] | None:
+        """The group of a file, key values of it, and its results; None if it must be read."""
+        data_file = file.entry.data_file
+        if file.contradicted:
+            return None
+        rows = live_rows(file)
+        if rows is None or (rows != data_file.record_count and not self._only_counts):
+            return None
+        if not must_match(self._residuals[data_file.spec_id](data_file.partition), data_file):
+            return None
+        columns = {
+            column.field_id: self._column(column, data_file) for column in self._asked.columns
+        }
+        keys = []
+        values = []
+        for key in self._asked.keys:
+            known = columns[key.column.field_id]
+            number = _group_of(key, known, rows, self._asked.time_zone)
+            if number is None:
+                return None
+            keys.append(number)
+            values.append(known.least)
+        results = []
+        for each in self._asked.aggregates:
+            result = _result(each, columns, rows)
+            if result is _UNKNOWN:
+                return None
+            results.append(result)
+        return tuple(keys), tuple(values), results
+
+    def _column(self, column: NestedField, data_file: DataFile) -> _Column:
+        field_id, kind = column.field_id, column.field_type
+        place = self._places[data_file.spec_id].get(field_id)
+        if place is not None:
+            value = data_file.partition[place]
+            nulls = data_file.record_count if value is None else 0
+            return _Column(nulls, value, value)
+        rows = data_file.record_count
+        if field_id in INHERITED or data_file.value_counts.get(field_id) != rows:
+            return _Column(None)
+        nulls = data_file.null_value_counts.get(field_id)
+        if nulls is None or not 0 <= nulls <= rows:
+            return _Column(None)
+        nans = data_file.nan_value_counts.get(field_id) if is_floating(kind) else 0
+        if nans != 0 or not (kind in _EXACT or isinstance(kind, DecimalType)):
+            return _Column(nulls)
+        bounds = decode_bounds(
+            kind,
+            data_file.lower_bounds.get(field_id),
+            data_file.upper_bounds.get(field_id),
+            nan_count_is_zero=True,
+            file_format=data_file.file_format,
+        )
+        least, greatest = bounds.lower, bounds.upper
+        if is_floating(kind) and not (least and greatest):
+            # Bounds do not say which zero it is.
+            least = greatest = None
+        return _Column(nulls, least, greatest)
+
+
+@dataclass(frozen=True, slots=True)
+class _Column:
+    """A column of a file.
+
+    Attributes:
+        nulls: how many of its values are null; None if that is not known.
+        least, greatest: of the other values; None if they are not known, or there are none.
+    """
+
+    nulls: int | None
+    least: Any = None
+    greatest: Any = None
+
+
+_UNKNOWN = object()
+
+
+def _identity_places(
+    spec: PartitionSpec, columns: Iterable[NestedField]
+) -> Iterator[tuple[int, int]]:
+    """The ids of columns whose values are those of a partition, with their places in it."""
+    wanted = {column.field_id: column.field_type for column in columns}
+    for place, part in enumerate(spec.fields):
+        if isinstance(part.transform, IdentityTransform):
+            kind = wanted.get(part.source_id)
+            if kind in _OF_PARTITIONS or isinstance(kind, DecimalType):
+                yield part.source_id, place
+
+
+def _group_of(key: GroupKey, column: _Column, rows: int, time_zone: str | None) -> Any:
+    """What the group of all rows of a file is known by; None if it has several groups."""
+    if column.nulls == rows:
+        return ("null",)
+    if column.nulls != 0 or column.least is None or is_floating(key.column.field_type):
+        return None
+    if key.term is None:
+        return (column.least,) if column.least == column.greatest else None
+    period = _period(key, column.least, time_zone)
+    return period if period == _period(key, column.greatest, time_zone) else None
+
+
+def _period(key: GroupKey, value: int, time_zone: str | None) -> tuple[int, ...] | None:
+    """The day or the year of a value; None if it is not known."""
+    kind = key.column.field_type
+    if kind == DATE:
+        day = value
+    elif kind == TIMESTAMP:
+        day = value // MICROS_PER_DAY
+    elif kind == TIMESTAMPTZ and time_zone is not None:
+        zone = parse_time_zone(time_zone)
+        try:
+            local = (_EPOCH + timedelta(microseconds=value)).astimezone(zone).date()
+            after = local + timedelta(days=1)
+        except OverflowError:
+            return None
+        if not (begins_once(local, time_zone) and begins_once(after, time_zone)):
+            # The day before it interrupts a day that begins twice.
+            return None
+        day = (local - _EPOCH.date()).days
+    else:
+        return None
+    return (day,) if key.term == LOCAL_DAY else (civil_from_days(day)[0],)
+
+
+def _result(aggregate: Aggregate, columns: Mapping[int, _Column], rows: int) -> Any:
+    """The aggregate of a file's rows; `_UNKNOWN` if metadata does not say."""
+    if aggregate.column is None:
+        return rows
+    column = columns[aggregate.column.field_id]
+    if column.nulls is None:
+        return _UNKNOWN
+    if aggregate.function is Function.COUNT:
+        return rows - column.nulls
+    if column.nulls == rows:
+        return None
+    found = column.least if aggregate.function is Function.MIN else column.greatest
+    return _UNKNOWN if found is None else found
+
+
+def _all_merged(asked: Asked, some: Sequence[Any], others: Sequence[Any]) -> list[Any]:
+    return [
+        _merged(each.function, one, other)
+        for each, one, other in zip(asked.aggregates, some, others, strict=True)
+    ]
+
+
+def _merged(function: Function, one: Any, other: Any) -> Any:
+    if function is Function.COUNT:
+        return one + other
+    if one is None or other is None:
+        return other if one is None else one
+    return min(one, other) if function is Function.MIN else max(one, other)
