@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
+from itertools import compress
 from typing import Any
 
 from icebergds.expr.bounds import decode_bounds, is_floating
@@ -17,11 +18,16 @@ from icebergds.expr.literals import begins_once, parse_time_zone
 from icebergds.expr.metrics import INHERITED, must_match
 from icebergds.expr.nodes import LOCAL_DAY, Expr, Term, and_
 from icebergds.expr.residual import residual_evaluator
+from icebergds.formats.deletes.existing_deletes import read_existing_deletes
+from icebergds.formats.deletes.positions import PositionSet
 from icebergds.formats.wrong_counts import WrongCounts
 from icebergds.operations.read.planned_scan import PlannedScan
+from icebergds.scan.column_paths import locate
 from icebergds.scan.plan.files import PlannedFile
+from icebergds.scan.read_plan import ReadPlan
 from icebergds.spec.manifest import DataFile
 from icebergds.spec.partition import PartitionSpec
+from icebergds.spec.reserved import DELETED
 from icebergds.spec.transforms import IdentityTransform
 from icebergds.spec.types import (
     BOOLEAN,
@@ -126,19 +132,27 @@ def answer(scan: PlannedScan, asked: Asked) -> Answered:
 
     Args:
         scan: planned with the metrics of the columns that are asked for.
+
+    Raises:
+        CorruptFileError, MissingFileError: a deletion vector cannot be read.
     """
     if scan.plan.wrong_counts is not WrongCounts.FAIL:
         # Metadata is known to be wrong.
         return Answered((), 0, scan.files)
     facts = _Facts(scan, asked)
+    possible = [facts.may_tell(file) for file in scan.files]
+    live = iter(_rows(scan, list(compress(scan.files, possible))))
     groups: dict[tuple[Any, ...], Group] = {}
     unread = []
-    for file in scan.files:
-        found = facts.of(file)
+    for file, is_possible in zip(scan.files, possible, strict=True):
+        rows = next(live) if is_possible else None
+        found = None if rows is None else facts.of(file, rows)
         if found is None:
             unread.append(file)
             continue
         key, values, results = found
+        if not rows:
+            continue
         group = groups.get(key)
         if group is None:
             groups[key] = Group(values, results)
@@ -163,21 +177,48 @@ def distinct_values(answered: Answered, asked: Asked, column: NestedField) -> in
     return len({group.values[place] for group in answered.groups} - {None})
 
 
-def live_rows(file: PlannedFile) -> int | None:
-    """The number of rows of a file that are not deleted; None if only reading shows it.
+def returns_deleted(plan: ReadPlan) -> bool:
+    """Whether a read returns deleted rows, marked as such."""
+    return locate(plan.columns.fields, DELETED.field_id) is not None
 
-    Position deletes may name a row twice, and equality deletes keys that the file does not have.
+
+def _rows(scan: PlannedScan, files: Sequence[PlannedFile]) -> list[int | None]:
+    """The number of rows of each file that are returned; None if only reading it shows that.
+
+    Deletion vectors are read. Position deletes may name a row twice, and equality deletes keys that
+    a file does not have.
     """
-    rows, deletes = file.entry.data_file.record_count, file.deletes
+    if returns_deleted(scan.plan):
+        return [_stored_rows(file) for file in files]
+    vectors = {file.entry.data_file.file_path: found for file in files if (found := _vector(file))}
+    deleted = read_existing_deletes(scan.state.io, vectors) if vectors else {}
+    return [_live_rows(file, deleted) for file in files]
+
+
+def _stored_rows(file: PlannedFile) -> int | None:
+    rows = file.entry.data_file.record_count
     # A negative count is unknown.
-    if rows < 0 or deletes.equality_deletes:
-        return None
-    if not deletes.position_deletes:
+    return rows if rows >= 0 else None
+
+
+def _vector(file: PlannedFile) -> list[DataFile]:
+    """The deletion vector of a file; nothing if it has other deletes."""
+    deletes = file.deletes
+    found = [entry.data_file for entry in deletes.position_deletes]
+    is_one = len(found) == 1 and found[0].is_deletion_vector and not deletes.equality_deletes
+    return found if is_one else []
+
+
+def _live_rows(file: PlannedFile, deleted: Mapping[str, PositionSet]) -> int | None:
+    rows = _stored_rows(file)
+    if rows is None or not (file.deletes.position_deletes or file.deletes.equality_deletes):
         return rows
-    first = deletes.position_deletes[0].data_file
-    if not first.is_deletion_vector or len(deletes.position_deletes) > 1:
-        return None
-    return rows - first.record_count if 0 <= first.record_count <= rows else None
+    positions = deleted.get(file.entry.data_file.file_path)
+    if positions is None or not len(positions):
+        return None if positions is None else rows
+    # Positions may be past the end.
+    beyond = 0 if positions.last < rows else int((positions.positions() >= rows).sum())
+    return rows - len(positions) + beyond
 
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -193,7 +234,8 @@ class _Facts:
         plan = scan.plan
         whole = and_(plan.row_filter, asked.condition)
         self._asked = asked
-        self._only_counts = not asked.keys and all(each.column is None for each in asked.aggregates)
+        self._counts_rows = all(each.column is None for each in asked.aggregates)
+        self._whole = whole
         self._residuals: Mapping[int, Callable[[tuple[Any, ...]], Expr]] = {
             spec_id: residual_evaluator(whole, spec, plan.table_schema)
             for spec_id, spec in plan.specs.items()
@@ -203,16 +245,24 @@ class _Facts:
             spec_id: dict(_identity_places(spec, columns)) for spec_id, spec in plan.specs.items()
         }
 
-    def of(self, file: PlannedFile) -> tuple[tuple[Any, ...], tuple[Any, ...], list[Any]] | None:
-        """The group of a file, key values of it, and its results; None if it must be read."""
-        data_file = file.entry.data_file
+    def may_tell(self, file: PlannedFile) -> bool:
+        """Whether the filter selects all rows of a file, and deletes do not prevent an answer."""
+        data_file, deletes = file.entry.data_file, file.deletes
         if file.contradicted:
-            return None
-        rows = live_rows(file)
-        if rows is None or (rows != data_file.record_count and not self._only_counts):
-            return None
-        if not must_match(self._residuals[data_file.spec_id](data_file.partition), data_file):
-            return None
+            return not self._asked.columns and must_match(self._whole, data_file)
+        if (deletes.position_deletes or deletes.equality_deletes) and not self._counts_rows:
+            return False
+        return must_match(self._residuals[data_file.spec_id](data_file.partition), data_file)
+
+    def of(
+        self, file: PlannedFile, rows: int
+    ) -> tuple[tuple[Any, ...], tuple[Any, ...], list[Any]] | None:
+        """The group of a file, key values of it, and its results; None if it must be read.
+
+        Args:
+            rows: the number of its rows that are not deleted.
+        """
+        data_file = file.entry.data_file
         columns = {
             column.field_id: self._column(column, data_file) for column in self._asked.columns
         }
@@ -220,7 +270,7 @@ class _Facts:
         values = []
         for key in self._asked.keys:
             known = columns[key.column.field_id]
-            number = _group_of(key, known, rows, self._asked.time_zone)
+            number = _group_of(key, known, data_file.record_count, self._asked.time_zone)
             if number is None:
                 return None
             keys.append(number)
@@ -241,26 +291,25 @@ class _Facts:
             nulls = data_file.record_count if value is None else 0
             return _Column(nulls, value, value)
         rows = data_file.record_count
-        if field_id in INHERITED or data_file.value_counts.get(field_id) != rows:
-            return _Column(None)
-        nulls = data_file.null_value_counts.get(field_id)
-        if nulls is None or not 0 <= nulls <= rows:
+        null_count = data_file.null_value_counts.get(field_id)
+        is_counted = field_id not in INHERITED and data_file.value_counts.get(field_id) == rows
+        if not is_counted or null_count is None or not 0 <= null_count <= rows:
             return _Column(None)
         nans = data_file.nan_value_counts.get(field_id) if is_floating(kind) else 0
         if nans != 0 or not (kind in _EXACT or isinstance(kind, DecimalType)):
-            return _Column(nulls)
+            return _Column(null_count)
         bounds = decode_bounds(
             kind,
             data_file.lower_bounds.get(field_id),
             data_file.upper_bounds.get(field_id),
-            nan_count_is_zero=True,
-            file_format=data_file.file_format,
+            True,
+            data_file.file_format,
         )
         least, greatest = bounds.lower, bounds.upper
         if is_floating(kind) and not (least and greatest):
             # Bounds do not say which zero it is.
             least = greatest = None
-        return _Column(nulls, least, greatest)
+        return _Column(null_count, least, greatest)
 
 
 @dataclass(frozen=True, slots=True)

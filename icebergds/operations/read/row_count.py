@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from icebergds.expr.metrics import must_match
-from icebergds.expr.nodes import Expr
-from icebergds.formats.wrong_counts import WrongCounts
-from icebergds.operations.read.aggregates import live_rows
-from icebergds.operations.read.planned_scan import PlannedScan, residual_of, task_groups_of
-from icebergds.scan.column_paths import locate
+from icebergds.expr.nodes import TRUE
+from icebergds.operations.read.aggregates import (
+    Aggregate,
+    Asked,
+    Function,
+    answer,
+    returns_deleted,
+    total,
+)
+from icebergds.operations.read.planned_scan import PlannedScan, task_groups_of
 from icebergds.scan.plan.files import PlannedFile
 from icebergds.scan.read.changes import read_task_group
 from icebergds.scan.read_plan import ReadPlan
@@ -33,20 +37,15 @@ class MetadataCount:
 
 
 def count_from_metadata(scan: PlannedScan) -> MetadataCount:
-    """Counts the rows of the files that the filter selects whole and whose deletes are counted."""
-    if scan.plan.wrong_counts is not WrongCounts.FAIL:
-        # Metadata is known to be wrong, so the rows in the files are counted.
-        return MetadataCount(0, scan.files)
-    residual = residual_of(scan)
-    returns_deleted = _returns_deleted(scan.plan)
-    rows, unread = 0, []
-    for file in scan.files:
-        known = _known_rows(file, residual, returns_deleted)
-        if known is None:
-            unread.append(file)
-        else:
-            rows += known
-    return MetadataCount(rows, tuple(unread))
+    """Counts the rows of the files that the filter selects whole and whose deletes are counted.
+
+    Raises:
+        CorruptFileError, MissingFileError: a deletion vector cannot be read.
+    """
+    asked = Asked(TRUE, (Aggregate(Function.COUNT),))
+    answered = answer(scan, asked)
+    [rows] = total(answered, asked)
+    return MetadataCount(rows, answered.unread)
 
 
 def count_rows(scan: PlannedScan) -> int:
@@ -71,23 +70,5 @@ def read_count(plan: ReadPlan, task_groups: Iterable[TaskGroup]) -> int:
 
 def counting_plan(plan: ReadPlan) -> ReadPlan:
     """The plan of a scan that returns as many rows in a single column, which is not read."""
-    column = DELETED if _returns_deleted(plan) else SPEC_ID
+    column = DELETED if returns_deleted(plan) else SPEC_ID
     return replace(plan, columns=Schema((column,)))
-
-
-def _returns_deleted(plan: ReadPlan) -> bool:
-    return locate(plan.columns.fields, DELETED.field_id) is not None
-
-
-def _known_rows(
-    file: PlannedFile,
-    residual: Callable[[PlannedFile], Expr],
-    returns_deleted: bool,
-) -> int | None:
-    data_file = file.entry.data_file
-    if returns_deleted:
-        # A negative count is unknown.
-        rows = data_file.record_count if data_file.record_count >= 0 else None
-    else:
-        rows = live_rows(file)
-    return rows if rows is not None and must_match(residual(file), data_file) else None
