@@ -25,12 +25,15 @@ from pyspark.sql.types import StructType
 
 from icebergds.expr.names import in_backticks
 from icebergds.expr.nodes import TRUE, Expr, and_
+from icebergds.spark.frames.aggregates import aggregate_in, answered_frame
+from icebergds.spark.frames.chosen_rows import may_answer
 from icebergds.spark.frames.classic_conditions import converted
 from icebergds.spark.frames.groups import NarrowGroups
 from icebergds.spark.frames.kept_relations import KeptRelation, keep_relation, kept_relation
 from icebergds.spark.frames.table_load import MetadataLoad, PlannedLoad, TableLoad
 from icebergds.spark.frames.used_fields import evaluates_unread, used_fields
 from icebergds.spark.jvm import (
+    NONE,
     Private,
     empty_relation,
     in_jvm,
@@ -43,6 +46,7 @@ from icebergds.spark.jvm import (
     resolved_dataset,
     with_private,
 )
+from icebergds.spark.session import session_zone
 from icebergds.spec.types import NestedField
 
 
@@ -92,13 +96,15 @@ class ClassicFrame(ClassicDataFrame):
         self._is_whole, self._is_query = is_whole, is_query
         self._rows: Any = None
         self._used_rows: Any = None
+        self._answers: Any = None
+        self._is_asked = False
         super().__init__(shape._jdf, part.root.spark)
 
     @property
     def _jdf(self) -> Any:
         """The plan that all of Spark's methods use, with its rows; plans them now."""
         if self._rows is None:
-            self._rows = with_private(
+            self._rows = self._answered() or with_private(
                 Private.FRAMES,
                 lambda: self._part.with_rows(self._shape),
                 lambda: self._by_source()._jdf,
@@ -108,6 +114,16 @@ class ClassicFrame(ClassicDataFrame):
     @_jdf.setter
     def _jdf(self, jdf: Any) -> None:
         """Ignored: Spark's own constructor sets what the shape has already."""
+
+    def _answered(self) -> Any:
+        """The plan with what metadata answers of aggregates; None if it answers nothing."""
+        if not self._is_query or self._is_asked:
+            return self._answers
+        self._is_asked = True
+        self._answers = with_private(
+            Private.FRAMES, lambda: self._part.with_answers(self._shape), lambda: None
+        )
+        return self._answers
 
     @property
     def schema(self) -> StructType:
@@ -153,12 +169,12 @@ class ClassicFrame(ClassicDataFrame):
         shape, by_source = self._shape.select(*cols), self._later("select", *cols)
         if not self._is_query and _selects_attributes(shape):
             return ClassicFrame(self._part, shape, by_source, is_whole=self._is_whole)
-        if not self._narrows or not is_resolved(shape):
+        if not self._keeps_shape or not is_resolved(shape):
             return by_source()
         return self._query(shape, by_source)
 
     def groupBy(self, *cols: Any) -> GroupedData:
-        if not self._narrows:
+        if not self._may_be_answered and not self._keeps_shape:
             return super().groupBy(*cols)
         of_shape = self._shape.groupBy(*cols)
         return NarrowGroups(self, of_shape, lambda: self._plain().groupBy(*cols), self._query)
@@ -166,7 +182,7 @@ class ClassicFrame(ClassicDataFrame):
     groupby = groupBy
 
     def sort(self, *cols: Any, **named: Any) -> DataFrame:
-        if not self._narrows:
+        if not self._keeps_shape:
             return super().sort(*cols, **named)
         shape = self._shape.sort(*cols, **named)
         return self._query(shape, self._later("sort", *cols, **named))
@@ -175,7 +191,7 @@ class ClassicFrame(ClassicDataFrame):
         return self.sort(*cols, **named)
 
     def limit(self, num: int) -> DataFrame:
-        if not self._narrows:
+        if not self._keeps_shape:
             return super().limit(num)
         return self._query(self._shape.limit(num), self._later("limit", num))
 
@@ -183,7 +199,7 @@ class ClassicFrame(ClassicDataFrame):
         counts = self._is_whole and not self.is_cached
         root = self._part.root
         known = root.load.count(root.spark) if counts else None
-        if known is None and self._narrows:
+        if known is None and (self._may_be_answered or self._narrows):
             ((known,),) = self.agg(f.count(f.lit(1))).collect()
         return super().count() if known is None else known
 
@@ -206,13 +222,23 @@ class ClassicFrame(ClassicDataFrame):
     def _narrows(self) -> bool:
         return not self.is_cached and self._part.narrows
 
+    @property
+    def _keeps_shape(self) -> bool:
+        """Whether frames that are computed from this one are computed from its shape."""
+        return not self.is_cached and (self._is_query or self._part.narrows)
+
+    @property
+    def _may_be_answered(self) -> bool:
+        """Whether metadata may answer aggregates of this frame."""
+        return not self.is_cached and not self._is_query and self._part.may_be_answered
+
     def _query(self, shape: DataFrame, by_source: Callable[[], DataFrame]) -> DataFrame:
         return ClassicFrame(self._part, shape, by_source, is_query=True)
 
     def _narrow(self) -> DataFrame:
         """The frame for actions; frames derived from it would lack columns."""
         if self._used_rows is None:
-            used = with_private(
+            used = self._answered() or with_private(
                 Private.FRAMES, lambda: self._part.with_used_rows(self._shape), lambda: None
             )
             self._used_rows = used or self._jdf
@@ -281,6 +307,45 @@ class _Part:
         if plan.getClass().getSimpleName() != "Filter":
             return TRUE
         return converted(plan.condition(), self.root.load.table_schema, self.root.columns)
+
+    @cached_property
+    def may_be_answered(self) -> bool:
+        """Whether metadata may answer aggregates of it."""
+        load = self.root.load
+        return isinstance(load, TableLoad) and may_answer(self.root.spark, load.state, load.options)
+
+    def with_answers(self, shape: DataFrame) -> Any:
+        """A shape with what metadata answers in the place of its aggregate.
+
+        Returns:
+            None if it answers nothing.
+        """
+        root = self.root
+        spark, load, plan = root.spark, root.load, _plan(shape)
+        if not isinstance(load, TableLoad):
+            return None
+        found = aggregate_in(plan, load.table_schema, root.columns, session_zone(spark))
+        answers = None if found is None else load.answered(spark, found.asked)
+        if found is None or answers is None:
+            return None
+        answered, left = answers
+
+        def unread() -> DataFrame:
+            assert left is not None, "it is asked for what is left"
+            rows, _ = left.rows(spark)
+            leaf = self._union(rows, None)
+            beneath = self._on(leaf, found.node.children().head())
+            return DataFrame(plan_dataset(spark, spark._jsparkSession, beneath), spark)
+
+        rows = answered_frame(spark, found, answered, None if left is None else unread)
+        local = in_jvm(spark, "org.apache.spark.sql.catalyst.plans.logical.LocalRelation")
+        no_rows = in_jvm(spark, "scala.collection.immutable.Nil$.MODULE$")
+        # A union has the attributes of its first side.
+        empty = local(found.node.output(), no_rows, False, in_jvm(spark, NONE))
+        union = in_jvm(spark, "org.apache.spark.sql.catalyst.plans.logical.Union")
+        leaf = union(self._seq(empty, _plan(rows)), False, False)
+        whole = self._on(leaf, plan, found.depth)
+        return plan_dataset(spark, spark._jsparkSession, whole)
 
     @cached_property
     def narrows(self) -> bool:
@@ -360,12 +425,17 @@ class _Part:
         union = in_jvm(self.root.spark, "org.apache.spark.sql.catalyst.plans.logical.Union")
         return union(self._seq(_plan(empty), _plan(rows)), False, False)
 
-    def _on(self, leaf: Any, plan: Any) -> Any:
-        """A copy of a plan with another leaf."""
+    def _on(self, leaf: Any, plan: Any, depth: int | None = None) -> Any:
+        """A copy of a plan with another leaf.
+
+        Args:
+            depth: of the node that the leaf replaces; None for the plan's own leaf.
+        """
         children = plan.children()
-        if children.isEmpty():
+        if children.isEmpty() or depth == 0:
             return leaf
-        return plan.withNewChildren(self._seq(self._on(leaf, children.head())))
+        deeper = None if depth is None else depth - 1
+        return plan.withNewChildren(self._seq(self._on(leaf, children.head(), deeper)))
 
     def _seq(self, *items: Any) -> Any:
         return in_jvm(self.root.spark, "PythonUtils.toSeq")(list(items))

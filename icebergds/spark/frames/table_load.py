@@ -11,6 +11,7 @@ from pyspark.sql.types import StructType
 from icebergds.commit.operations import TableState
 from icebergds.expr.nodes import Expr
 from icebergds.operations.metadata_tables.tasks import MetadataTablePlan
+from icebergds.operations.read.aggregates import Answered, Asked, answer
 from icebergds.operations.read.options import (
     ReadOptions,
     parse_load_options,
@@ -26,6 +27,7 @@ from icebergds.operations.read.snapshot_read import (
 )
 from icebergds.scan.plan.files import PlannedFile
 from icebergds.scan.read_plan import ReadPlan
+from icebergds.spark.frames.chosen_rows import may_answer
 from icebergds.spark.frames.used_fields import narrowed, padded
 from icebergds.spark.metadata_tables import planned_frame
 from icebergds.spark.native import has_native_scans
@@ -99,6 +101,39 @@ class TableLoad:
             columns=self.plan.columns,
         )
         return PlannedLoad(self, scan, reading_ways(spark, scan) if scan.for_native else None)
+
+    def answered(
+        self, spark: SparkSession, asked: Asked
+    ) -> tuple[Answered, PlannedLoad | None] | None:
+        """Answers aggregates from metadata, and plans the rows that are left for them.
+
+        Args:
+            asked: its condition is that of the rows which count; the rows that are left are not
+                filtered by it.
+
+        Returns:
+            None if nothing is answered; the rows are None if nothing is left.
+
+        Errors are those of `planned`.
+        """
+        if not may_answer(spark, self.state, self.options):
+            return None
+        scan = plan_scan(
+            self.state,
+            self.options,
+            for_native=self.is_native,
+            rechecked=asked.condition,
+            columns=self.plan.columns,
+            stats_of=frozenset(column.field_id for column in asked.columns),
+        )
+        found = answer(scan, asked)
+        if scan.files and not found.files:
+            return None
+        if not found.unread:
+            return found, None
+        left = replace(scan, files=found.unread)
+        ways = reading_ways(spark, left) if left.for_native else None
+        return found, PlannedLoad(self, left, ways)
 
     def count(self, spark: SparkSession) -> int | None:
         """The number of rows, from metadata as far as possible; None for changes.

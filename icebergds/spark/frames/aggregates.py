@@ -1,0 +1,261 @@
+"""Finds aggregates in the plan of a classic DataFrame, and answers them from metadata."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from pyspark.sql import Column, DataFrame, SparkSession, functions as f
+
+from icebergds.expr.bind import bind
+from icebergds.expr.conditions import UNREADABLE
+from icebergds.expr.names import in_backticks
+from icebergds.expr.nodes import LOCAL_DAY, LOCAL_YEAR, TRUE, Expr, and_
+from icebergds.operations.read.aggregates import (
+    Aggregate,
+    Answered,
+    Asked,
+    Function,
+    GroupKey,
+)
+from icebergds.spark.frames.classic_conditions import converted_exactly
+from icebergds.spark.scan import local_rows
+from icebergds.spec.schema import Schema
+from icebergds.spec.types import DATE, LONG, NestedField
+
+Columns: TypeAlias = Mapping[int, NestedField]
+"""The columns of a load by the expression ids of their attributes."""
+
+# Nodes above an aggregate stay as they are; those beneath it choose rows and columns.
+_ABOVE = ("Project", "Filter", "Sort", "GlobalLimit", "LocalLimit")
+_FUNCTIONS = {"Count": Function.COUNT, "Min": Function.MIN, "Max": Function.MAX}
+
+
+class _Unreadable(Exception):  # noqa: N818
+    """A plan is not understood."""
+
+
+@dataclass(frozen=True, slots=True)
+class AggregatePlan:
+    """An aggregate in a plan, of the rows of one load.
+
+    Attributes:
+        node: the Catalyst node, a JVM object.
+        depth: how many nodes are above it.
+        outputs: for each column of its output, the key or the aggregate that it shows.
+    """
+
+    node: Any
+    depth: int
+    asked: Asked
+    outputs: tuple[GroupKey | Aggregate, ...]
+
+
+def aggregate_in(
+    plan: Any, schema: Schema, columns: Columns, time_zone: str | None
+) -> AggregatePlan | None:
+    """The aggregate of an analyzed plan, if metadata may answer it.
+
+    Args:
+        plan: a Catalyst plan whose nodes have one child each, a JVM object.
+        schema: the table's.
+        time_zone: of the session.
+    """
+    depth = 0
+    while (kind := _kind(plan)) != "Aggregate":
+        if kind not in _ABOVE:
+            return None
+        plan, depth = plan.children().head(), depth + 1
+    try:
+        condition = _condition(plan.children().head(), schema, columns)
+        [tree, *_] = json.loads(plan.toJSON())
+        keys = [_key(each, columns) for each in tree["groupingExpressions"]]
+        outputs = [
+            _output(each, tree["groupingExpressions"], keys, columns)
+            for each in tree["aggregateExpressions"]
+        ]
+    except _Unreadable:
+        return None
+    aggregates = tuple(dict.fromkeys(each for each in outputs if isinstance(each, Aggregate)))
+    asked = Asked(condition, aggregates, tuple(dict.fromkeys(keys)), time_zone)
+    return AggregatePlan(plan, depth, asked, tuple(outputs))
+
+
+def answered_frame(
+    spark: SparkSession,
+    plan: AggregatePlan,
+    answered: Answered,
+    unread: Callable[[], DataFrame] | None,
+) -> DataFrame:
+    """The output of an aggregate, by position.
+
+    Args:
+        unread: the columns of the load in the rows that are left and count; None if there are none.
+    """
+    asked = plan.asked
+    if unread is None and all(key.term is None for key in asked.keys):
+        return _whole(spark, plan, answered)
+    columns = list({key.column.field_id: key.column for key in asked.keys}.values())
+    results = [_result_name(at) for at in range(len(asked.aggregates))]
+    fields = [_nullable(at, column.name, column.field_type) for at, column in enumerate(columns)]
+    fields += [
+        _nullable(len(columns) + at, results[at], _type_of(each))
+        for at, each in enumerate(asked.aggregates)
+    ]
+    places = [asked.keys.index(_key_of(asked, column)) for column in columns]
+    rows = local_rows(
+        spark,
+        Schema(tuple(fields)),
+        [(*(group.values[at] for at in places), *group.results) for group in answered.groups],
+    )
+    if unread is not None:
+        left = unread().select(
+            *(f.col(in_backticks((column.name,))) for column in columns),
+            *(_of_row(each) for each in asked.aggregates),
+        )
+        rows = rows.union(left)
+    grouped = rows.groupBy(*(_group_column(key) for key in asked.keys)).agg(
+        *(_of_results(each, results[at]) for at, each in enumerate(asked.aggregates)),
+        *([] if asked.aggregates else [f.lit(1)]),
+    )
+    names = [f"c{at}" for at in range(len(grouped.columns))]
+    shown = [*asked.keys, *asked.aggregates]
+    return grouped.toDF(*names).select(*(names[shown.index(each)] for each in plan.outputs))
+
+
+def _whole(spark: SparkSession, plan: AggregatePlan, answered: Answered) -> DataFrame:
+    """The output if metadata answers all of it: no job computes it."""
+    asked = plan.asked
+    groups = [(group.values, group.results) for group in answered.groups]
+    if not asked.keys and not groups:
+        empty = [0 if each.function is Function.COUNT else None for each in asked.aggregates]
+        groups = [((), empty)]
+    fields = []
+    for at, each in enumerate(plan.outputs):
+        kind = each.column.field_type if isinstance(each, GroupKey) else _type_of(each)
+        fields.append(_nullable(at, f"c{at}", kind))
+    shown = [*asked.keys, *asked.aggregates]
+    places = [shown.index(each) for each in plan.outputs]
+    rows = [[(*values, *results)[place] for place in places] for values, results in groups]
+    return local_rows(spark, Schema(tuple(fields)), rows)
+
+
+def _nullable(number: int, name: str, kind: Any) -> NestedField:
+    return NestedField(number + 1, name, kind, required=False)
+
+
+def _result_name(at: int) -> str:
+    return f"icebergds_result_{at}"
+
+
+def _key_of(asked: Asked, column: NestedField) -> GroupKey:
+    return next(key for key in asked.keys if key.column.field_id == column.field_id)
+
+
+def _type_of(aggregate: Aggregate) -> Any:
+    if aggregate.function is Function.COUNT or aggregate.column is None:
+        return LONG
+    return aggregate.column.field_type
+
+
+def _group_column(key: GroupKey) -> Column:
+    column = f.col(in_backticks((key.column.name,)))
+    if key.term is None:
+        return column
+    day = column.cast("date")
+    return day if key.term == LOCAL_DAY else f.year(day)
+
+
+def _of_row(aggregate: Aggregate) -> Column:
+    """What a row that is read adds to a result."""
+    if aggregate.column is None:
+        return f.lit(1).cast("bigint")
+    column = f.col(in_backticks((aggregate.column.name,)))
+    if aggregate.function is Function.COUNT:
+        return f.when(column.isNull(), 0).otherwise(1).cast("bigint")
+    return column
+
+
+def _of_results(aggregate: Aggregate, name: str) -> Column:
+    match aggregate.function:
+        case Function.COUNT:
+            return f.coalesce(f.sum(name), f.lit(0).cast("bigint"))
+        case Function.MIN:
+            return f.min(name)
+        case Function.MAX:
+            return f.max(name)
+
+
+def _kind(node: Any) -> str:
+    return str(node.getClass().getSimpleName())
+
+
+def _condition(plan: Any, schema: Schema, columns: Columns) -> Expr:
+    """The condition of the rows beneath an aggregate, bound."""
+    condition: Expr = TRUE
+    while not plan.children().isEmpty():
+        match _kind(plan):
+            case "Filter":
+                exact, _ = converted_exactly(plan.condition(), schema, columns)
+                if exact is None:
+                    raise _Unreadable
+                try:
+                    condition = and_(condition, bind(exact, schema))
+                except UNREADABLE:
+                    raise _Unreadable from None
+            case "Project" if plan.outputSet().subsetOf(plan.inputSet()):
+                pass
+            case _:
+                raise _Unreadable
+        plan = plan.children().head()
+    return condition
+
+
+def _key(tree: Sequence[Any], columns: Columns) -> GroupKey:
+    match [_class(node) for node in tree]:
+        case ["AttributeReference"]:
+            return GroupKey(_column(tree[0], columns))
+        case ["Cast", "AttributeReference"] if tree[0].get("dataType") == "date":
+            return GroupKey(_column(tree[1], columns), LOCAL_DAY)
+        case ["Year", "Cast", "AttributeReference"] if tree[1].get("dataType") == "date":
+            return GroupKey(_column(tree[2], columns), LOCAL_YEAR)
+        case ["Year", "AttributeReference"]:
+            column = _column(tree[1], columns)
+            if column.field_type == DATE:
+                return GroupKey(column, LOCAL_YEAR)
+    raise _Unreadable
+
+
+def _output(
+    tree: Sequence[Any], grouping: Sequence[Any], keys: Sequence[GroupKey], columns: Columns
+) -> GroupKey | Aggregate:
+    if _class(tree[0]) == "Alias":
+        tree = tree[1:]
+    for expression, key in zip(grouping, keys, strict=True):
+        if tree == expression:
+            return key
+    match [_class(node) for node in tree]:
+        case ["AggregateExpression", "Count" | "Min" | "Max" as kind, inner]:
+            whole, _, of = tree
+            if whole.get("isDistinct") is not False or whole.get("filter") is not None:
+                raise _Unreadable
+            function = _FUNCTIONS[kind]
+            if inner == "AttributeReference":
+                return Aggregate(function, _column(of, columns))
+            is_constant = inner == "Literal" and of.get("value") is not None
+            if function is Function.COUNT and is_constant:
+                return Aggregate(function)
+    raise _Unreadable
+
+
+def _column(node: Mapping[str, Any], columns: Columns) -> NestedField:
+    column = columns.get(node["exprId"]["id"])
+    if column is None:
+        raise _Unreadable
+    return column
+
+
+def _class(node: Mapping[str, Any]) -> str:
+    return str(node["class"]).rpartition(".")[2]
