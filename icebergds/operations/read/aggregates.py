@@ -6,7 +6,7 @@ and its counts and bounds say what is asked for. The other files are left to be 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
@@ -15,13 +15,12 @@ from typing import Any
 
 from icebergds.expr.bounds import decode_bounds, is_floating
 from icebergds.expr.literals import begins_once, parse_time_zone
-from icebergds.expr.metrics import INHERITED, must_match
-from icebergds.expr.nodes import LOCAL_DAY, Expr, Term, and_
-from icebergds.expr.residual import residual_evaluator
+from icebergds.expr.metrics import INHERITED
+from icebergds.expr.nodes import LOCAL_DAY, Expr, Term
 from icebergds.formats.deletes.existing_deletes import read_existing_deletes
 from icebergds.formats.deletes.positions import PositionSet
 from icebergds.formats.wrong_counts import WrongCounts
-from icebergds.operations.read.planned_scan import PlannedScan
+from icebergds.operations.read.planned_scan import PlannedScan, selects_whole
 from icebergds.scan.column_paths import locate
 from icebergds.scan.plan.files import PlannedFile
 from icebergds.scan.read_plan import ReadPlan
@@ -211,7 +210,7 @@ def _vector(file: PlannedFile) -> list[DataFile]:
 
 def _live_rows(file: PlannedFile, deleted: Mapping[str, PositionSet]) -> int | None:
     rows = _stored_rows(file)
-    if rows is None or not (file.deletes.position_deletes or file.deletes.equality_deletes):
+    if rows is None or not file.has_deletes:
         return rows
     positions = deleted.get(file.entry.data_file.file_path)
     if positions is None or not len(positions):
@@ -231,28 +230,21 @@ class _Facts:
     """What metadata says about single files."""
 
     def __init__(self, scan: PlannedScan, asked: Asked) -> None:
-        plan = scan.plan
-        whole = and_(plan.row_filter, asked.condition)
         self._asked = asked
         self._counts_rows = all(each.column is None for each in asked.aggregates)
-        self._whole = whole
-        self._residuals: Mapping[int, Callable[[tuple[Any, ...]], Expr]] = {
-            spec_id: residual_evaluator(whole, spec, plan.table_schema)
-            for spec_id, spec in plan.specs.items()
-        }
-        columns = asked.columns
+        self._is_whole = selects_whole(scan, asked.condition)
         self._places = {
-            spec_id: dict(_identity_places(spec, columns)) for spec_id, spec in plan.specs.items()
+            spec_id: dict(_identity_places(spec, asked.columns))
+            for spec_id, spec in scan.plan.specs.items()
         }
 
     def may_tell(self, file: PlannedFile) -> bool:
         """Whether the filter selects all rows of a file, and deletes do not prevent an answer."""
-        data_file, deletes = file.entry.data_file, file.deletes
-        if file.contradicted:
-            return not self._asked.columns and must_match(self._whole, data_file)
-        if (deletes.position_deletes or deletes.equality_deletes) and not self._counts_rows:
+        if file.contradicted and self._asked.columns:
             return False
-        return must_match(self._residuals[data_file.spec_id](data_file.partition), data_file)
+        if file.has_deletes and not self._counts_rows:
+            return False
+        return self._is_whole(file)
 
     def of(
         self, file: PlannedFile, rows: int

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from icebergds.commit.operations import TableState
 from icebergds.display import counted, printable
+from icebergds.expr.metrics import must_match
 from icebergds.expr.nodes import TRUE, Expr, and_, relaxed
 from icebergds.expr.residual import residual_evaluator
 from icebergds.expr.sql_text import sql_text
@@ -105,6 +106,17 @@ def plan_scan(
 def task_groups_of(scan: PlannedScan, files: Iterable[PlannedFile]) -> list[ScanTaskGroup]:
     """Packs some or all files of a scan into task groups."""
     return list(pack_files(files, scan.state.metadata, scan.plan.table_schema, scan.splits))
+
+
+def selects_whole(scan: PlannedScan, condition: Expr) -> Callable[[PlannedFile], bool]:
+    """Whether metadata proves that a scan and a further condition select all rows of a file.
+
+    Deletes are not looked at.
+    """
+    plan = scan.plan
+    whole = and_(plan.row_filter, condition)
+    residual = residual_of(replace(scan, plan=replace(plan, row_filter=whole)))
+    return lambda file: must_match(residual(file), file.entry.data_file)
 
 
 def residual_of(scan: PlannedScan) -> Callable[[PlannedFile], Expr]:

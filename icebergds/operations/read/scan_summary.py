@@ -71,6 +71,7 @@ class ScanSummary:
         pushdown: whether Spark's filters narrow the scan further.
         answered_files: how many of the kept files are not read, because metadata answers what is
             asked of them.
+        later_files: how many of them are not read, because they have none of the first rows.
     """
 
     table: str
@@ -90,6 +91,7 @@ class ScanSummary:
     native_scans: bool | None
     pushdown: bool
     answered_files: int = 0
+    later_files: int = 0
 
     def __str__(self) -> str:
         lines = ["== Iceberg Scan =="]
@@ -151,6 +153,7 @@ def summarize(
         native_scans=native_scans,
         pushdown=options.pushdown,
         answered_files=len(kept) - len(scan.files),
+        later_files=scan.counts.files.kept - len(kept),
     )
 
 
@@ -275,6 +278,8 @@ def _files(summary: ScanSummary) -> list[str]:
         lines.append(f"skipped: {', '.join(skipped)}")
     if files.empty:
         lines.append(f"{files.empty:,} without rows")
+    if summary.later_files:
+        lines.append(f"{summary.later_files:,} not read: other files have the first rows")
     if summary.answered_files:
         lines.append(f"{summary.answered_files:,} answered from metadata, not read")
     return lines
@@ -298,7 +303,7 @@ def _deletes_shown(deletes: DeleteCounts) -> Iterator[str]:
 
 def _reader(summary: ScanSummary) -> Iterator[str]:
     native = summary.native_files
-    files = summary.counts.files.kept - summary.answered_files
+    files = summary.counts.files.kept - summary.answered_files - summary.later_files
     if summary.answered_files and not files:
         yield "none: metadata answers the aggregates"
         return

@@ -86,6 +86,10 @@ class PlannedFile:
     change: FileChange | None = None
     contradicted: bool = False
 
+    @property
+    def has_deletes(self) -> bool:
+        return bool(self.deletes.position_deletes or self.deletes.equality_deletes)
+
 
 def _all(_: PlannedFile) -> bool:
     return True

@@ -219,6 +219,8 @@ def _key(tree: Sequence[Any], columns: Columns) -> GroupKey:
             return GroupKey(_column(tree[0], columns))
         case ["Cast", "AttributeReference"] if tree[0].get("dataType") == "date":
             return GroupKey(_column(tree[1], columns), LOCAL_DAY)
+        case ["ParseToDate", "AttributeReference"]:
+            return GroupKey(_column(tree[1], columns), LOCAL_DAY)
         case ["Year", "Cast", "AttributeReference"] if tree[1].get("dataType") == "date":
             return GroupKey(_column(tree[2], columns), LOCAL_YEAR)
         case ["Year", "AttributeReference"]:

@@ -11,6 +11,7 @@ from icebergds.commit.operations import TableState
 from icebergds.expr.nodes import TRUE, Expr
 from icebergds.expr.sql_text import sql_text
 from icebergds.operations.read.aggregates import Answered, Asked, answer
+from icebergds.operations.read.first_rows import FirstRows, with_first_rows
 from icebergds.operations.read.options import (
     METADATA_AGGREGATES,
     ReadOptions,
@@ -57,6 +58,7 @@ def chosen_rows(
     condition: Expr,
     columns: Sequence[tuple[str, ...]] | None,
     *,
+    first: FirstRows | None = None,
     as_one: bool = False,
 ) -> DataFrame:
     """At least the rows of a table that meet a condition, planned now.
@@ -65,6 +67,7 @@ def chosen_rows(
         condition: bound to the schema that is read.
         columns: names of columns and fields, split into parts, including metadata columns; None
             for all of the table's columns.
+        first: the only rows that are needed; None if others are, too.
         as_one: do not return a union, as for `PlannedScan`.
 
     Raises:
@@ -75,7 +78,9 @@ def chosen_rows(
     if options.changes is not None:
         return read_dataframe(spark, state, options)
     native = has_native_scans(spark, state)
-    scan = _planned(state, options, condition, columns, for_native=native, as_one=as_one)
+    scan = _planned(
+        state, options, condition, columns, for_native=native, first=first, as_one=as_one
+    )
     return scan_dataframe(spark, scan)
 
 
@@ -171,12 +176,15 @@ def chosen_rows_summary(
     columns: Sequence[tuple[str, ...]] | None,
     asked: Asked | None = None,
     *,
+    first: FirstRows | None = None,
     as_one: bool = False,
 ) -> ScanSummary:
     """What `chosen_rows` reads and skips; `options` must not ask for changes."""
     answered = None
     if asked is None:
-        scan = _planned(state, options, condition, columns, for_native=True, as_one=as_one)
+        scan = _planned(
+            state, options, condition, columns, for_native=True, first=first, as_one=as_one
+        )
     else:
         scan, answered = _answered(spark, state, options, condition, columns, asked, as_one=as_one)
     shown = None if condition == TRUE else sql_text(condition, schema_of_read(state, options))
@@ -194,10 +202,13 @@ def _planned(
     for_native: bool,
     as_one: bool,
     stats_of: frozenset[int] = frozenset(),
+    first: FirstRows | None = None,
 ) -> PlannedScan:
     schema = schema_of_read(state, options)
     read = schema if columns is None else project_columns(state.metadata, schema, columns)
-    return plan_scan(
+    if first is not None:
+        stats_of |= {column.field_id for column in first.columns}
+    scan = plan_scan(
         state,
         options,
         for_native=for_native,
@@ -206,3 +217,4 @@ def _planned(
         as_one=as_one,
         stats_of=stats_of,
     )
+    return scan if first is None else with_first_rows(scan, first)

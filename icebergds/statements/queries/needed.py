@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 from icebergds.expr.nodes import TRUE, Expr
 from icebergds.operations.read.aggregates import Aggregate, Asked
+from icebergds.operations.read.first_rows import FirstRows
 from icebergds.spec.schema import Schema
 from icebergds.spec.types import NestedField
 from icebergds.statements.queries.stars import StarOfColumns
@@ -78,6 +79,7 @@ class Needed:
         stars: stars of the query to write out as columns, because other columns are read, too.
         as_one: whether its rows must not be a union (`PlannedScan`).
         aggregates: the SELECT that reads it, if metadata may answer its aggregates.
+        first: the only rows that are needed, by order; None if others are, too.
     """
 
     condition: Expr = TRUE
@@ -85,6 +87,7 @@ class Needed:
     stars: Sequence[StarOfColumns] = ()
     as_one: bool = False
     aggregates: AggregateQuery | None = None
+    first: FirstRows | None = None
 
 
 @dataclass(frozen=True, slots=True)

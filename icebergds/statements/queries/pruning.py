@@ -16,12 +16,14 @@ from typing import Any
 from icebergds.errors import InvalidStatementError
 from icebergds.expr.nodes import TRUE, Expr
 from icebergds.operations.conditions import Setting, is_read_by_setting
+from icebergds.operations.read.first_rows import FirstRows
 from icebergds.scan.projection import metadata_columns
 from icebergds.statements.names.tables import NamedTable
 from icebergds.statements.queries.aggregates import aggregate_queries
 from icebergds.statements.queries.analysis import Equality, QueryAnalysis
 from icebergds.statements.queries.columns import named_columns, takes_all, words_of
 from icebergds.statements.queries.derived import selects_of
+from icebergds.statements.queries.first_rows import first_rows
 from icebergds.statements.queries.joined_values import with_joined_values
 from icebergds.statements.queries.joins import is_plain
 from icebergds.statements.queries.needed import AggregateQuery, Needed, ViewNeeded
@@ -60,12 +62,14 @@ def prune(
     has_same_text = not is_read_by_setting(query.written, setting)
     said = _Said()
     aggregates: Mapping[int, AggregateQuery] = {}
+    first: Mapping[int, FirstRows] = {}
     if tree is not None and outline is not None:
         analysis = QueryAnalysis(relations, tree, outline, setting, time_zone, datetime.now(UTC))
         try:
             if has_same_text:
                 # Before conditions of outer queries are added to those of inner ones.
                 aggregates = aggregate_queries(tree, analysis, query)
+                first = first_rows(tree, analysis)
             said = _said(tree, analysis, needed, has_same_text=has_same_text)
         except RecursionError:
             _LOG.info("too many queries within each other: %s", query.written[:200])
@@ -85,7 +89,12 @@ def prune(
         for at, relation in enumerate(relations)
     ]
     return [
-        replace(each, as_one=as_one, aggregates=None if each.stars else aggregates.get(at))
+        replace(
+            each,
+            as_one=as_one,
+            aggregates=None if each.stars else aggregates.get(at),
+            first=first.get(at),
+        )
         for at, each in enumerate(found)
     ]
 

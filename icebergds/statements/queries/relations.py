@@ -166,7 +166,13 @@ def table_frame(scope: NameScope, relation: Relation, needed: Needed) -> DataFra
     if not relation.given and (cached := cached_rows(spark, source, needed.columns)) is not None:
         return cached
     return chosen_rows(
-        spark, state, relation.options, needed.condition, needed.columns, as_one=needed.as_one
+        spark,
+        state,
+        relation.options,
+        needed.condition,
+        needed.columns,
+        first=needed.first,
+        as_one=needed.as_one,
     )
 
 
@@ -215,6 +221,7 @@ def scan_text(scope: NameScope, relation: Relation, needed: Needed) -> str:
         needed.condition,
         needed.columns,
         aggregates.asked if aggregates is not None and answers else None,
+        first=needed.first,
         as_one=needed.as_one,
     )
     return f"{summary}\n"

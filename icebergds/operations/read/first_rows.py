@@ -1,0 +1,151 @@
+"""Chooses the files that can have the first rows of a scan, in some order or in any.
+
+The bounds of files guarantee values: if the files whose least value is at least T have n rows, the
+greatest n rows of the scan are at least T. So the files that cannot reach T are left out, and no
+row has to be read to find T.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import accumulate
+from typing import Any
+
+from icebergds.expr.bounds import Bounds, decode_bounds, is_floating
+from icebergds.expr.metrics import INHERITED, might_match
+from icebergds.expr.nodes import BoundPredicate, Expr, Operation, and_, or_
+from icebergds.formats.wrong_counts import WrongCounts
+from icebergds.operations.read.planned_scan import PlannedScan, selects_whole
+from icebergds.scan.plan.files import PlannedFile
+from icebergds.spec.manifest import DataFile
+from icebergds.spec.types import (
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    FLOAT,
+    INT,
+    LONG,
+    STRING,
+    TIMESTAMP,
+    TIMESTAMPTZ,
+    DecimalType,
+    NestedField,
+)
+
+_ORDERED = (BOOLEAN, INT, LONG, FLOAT, DOUBLE, DATE, TIMESTAMP, TIMESTAMPTZ, STRING)
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """The first column by which rows are ordered; others may follow."""
+
+    column: NestedField
+    descending: bool = False
+    nulls_first: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class FirstRows:
+    """The first rows that meet a condition.
+
+    Attributes:
+        count: how many.
+        condition: bound to the schema that is read; exactly the rows that it selects count.
+        order: None for any rows.
+    """
+
+    count: int
+    condition: Expr
+    order: Order | None = None
+
+    @property
+    def columns(self) -> tuple[NestedField, ...]:
+        """The column whose bounds are needed."""
+        return () if self.order is None else (self.order.column,)
+
+
+def with_first_rows(scan: PlannedScan, first: FirstRows) -> PlannedScan:
+    """The scan without files and rows that are not among the first ones.
+
+    Args:
+        scan: planned with the metrics of the column by which rows are ordered.
+    """
+    if scan.plan.wrong_counts is not WrongCounts.FAIL or len(scan.files) < _FEW:
+        return scan
+    is_whole = selects_whole(scan, first.condition)
+    certain = [file for file in scan.files if not file.has_deletes and is_whole(file)]
+    if first.order is None:
+        chosen = _any(certain, first.count)
+        return scan if chosen is None else replace(scan, files=tuple(chosen))
+    reaching = _threshold(first.order, certain, first.count)
+    if reaching is None:
+        return scan
+    kept = tuple(f for f in scan.files if might_match(reaching, f.entry.data_file))
+    return replace(scan, files=kept, rechecked=and_(scan.rechecked, reaching))
+
+
+# There is nothing to leave out of one file.
+_FEW = 2
+
+
+def _any(files: Sequence[PlannedFile], count: int) -> list[PlannedFile] | None:
+    """As few files as have a number of rows; None if all together have fewer."""
+    large = [file for file in files if file.entry.data_file.record_count >= count]
+    if large:
+        return [min(large, key=lambda file: file.entry.data_file.file_size_in_bytes)]
+    chosen, rows = [], 0
+    for file in sorted(files, key=lambda file: -file.entry.data_file.record_count):
+        chosen.append(file)
+        rows += file.entry.data_file.record_count
+        if rows >= count:
+            return chosen
+    return None
+
+
+def _threshold(order: Order, files: Iterable[PlannedFile], count: int) -> Expr | None:
+    """A bound condition that holds for the first rows; None if there is none.
+
+    Args:
+        files: all of whose rows count.
+    """
+    kind = order.column.field_type
+    if kind not in _ORDERED and not isinstance(kind, DecimalType):
+        return None
+    guaranteed: list[tuple[Any, int]] = []
+    for file in files:
+        found = _bounds(order.column, file.entry.data_file)
+        if found is not None:
+            bounds, rows = found
+            value = bounds.lower if order.descending else bounds.upper
+            if value is not None:
+                guaranteed.append((value, rows))
+    guaranteed.sort(key=lambda each: each[0], reverse=order.descending)
+    totals = accumulate(rows for _, rows in guaranteed)
+    at = next((at for at, total in enumerate(totals) if total >= count), None)
+    if at is None:
+        return None
+    op = Operation.GT_EQ if order.descending else Operation.LT_EQ
+    reaching: Expr = BoundPredicate(op, order.column.field_id, kind, (guaranteed[at][0],))
+    if order.nulls_first:
+        null = BoundPredicate(Operation.IS_NULL, order.column.field_id, kind)
+        reaching = or_(reaching, null)
+    return reaching
+
+
+def _bounds(column: NestedField, file: DataFile) -> tuple[Bounds, int] | None:
+    """The bounds of a column, and how many of its values are within; None if not known."""
+    field_id, rows = column.field_id, file.record_count
+    nulls = file.null_value_counts.get(field_id)
+    nans = file.nan_value_counts.get(field_id) if is_floating(column.field_type) else 0
+    is_counted = field_id not in INHERITED and file.value_counts.get(field_id) == rows
+    if not is_counted or nulls is None or nans is None or not 0 <= nulls + nans <= rows:
+        return None
+    bounds = decode_bounds(
+        column.field_type,
+        file.lower_bounds.get(field_id),
+        file.upper_bounds.get(field_id),
+        nans == 0,
+        file.file_format,
+    )
+    return bounds, rows - nulls - nans
