@@ -101,6 +101,13 @@ class _Queries:
         if width == 1 and self.rng.random() < 0.5:
             return f"SELECT count(*) AS n FROM {text}{where}"
         columns = [f"{self._column(visible, _NUMBERS)} AS x{at}" for at in range(width)]
+        if width == 1 and self.rng.random() < 0.3:
+            # Rows that are equal are the only ones without an order.
+            order = self.rng.choice(["", " DESC", " NULLS LAST", " DESC NULLS FIRST"])
+            limit = f"ORDER BY 1{order} LIMIT {self.rng.randrange(1, 5)}"
+            return f"SELECT * FROM (SELECT {columns[0]} FROM {text}{where} {limit})"
+        if width == 2 and self.rng.random() < 0.4:
+            return self._aggregates(visible, f"FROM {text}{where}")
         if width == 2 and self.rng.random() < 0.3:
             key = self._column(visible, _COLUMNS)
             having = " HAVING count(*) > 1" if self.rng.random() < 0.5 else ""
@@ -109,6 +116,26 @@ class _Queries:
                 f" FROM {text}{where} GROUP BY {key}{having}"
             )
         return f"SELECT {', '.join(columns)} FROM {text}{where}"
+
+    def _aggregates(self, visible: list[str], rows: str) -> str:
+        """Two columns of aggregates, or of groups by days and their aggregates."""
+        day = self._column(visible, ("day",))
+        key = self.rng.choice([day, day, f"year({day})", f"date({day})"])
+        calls = []
+        for _ in range(2):
+            column = self._column(visible, self.rng.choice([_COLUMNS, ("day",)]))
+            kinds = ["count(*)", "count({})", "min({})", "max({})", "count(DISTINCT {})"]
+            calls.append(self.rng.choice(kinds).format(column))
+        match self.rng.randrange(5):
+            case 0 | 1:
+                return f"SELECT {calls[0]} AS x0, {calls[1]} AS x1 {rows}"
+            case 2:
+                return f"SELECT DISTINCT {day} AS x0, 1 AS x1 {rows}"
+            case 3:
+                having = f" HAVING {calls[1]} IS NOT NULL AND count(*) < 4"
+                return f"SELECT {key} AS x0, {calls[0]} AS x1 {rows} GROUP BY {key}{having}"
+            case _:
+                return f"SELECT {key} AS x0, {calls[0]} AS x1 {rows} GROUP BY {key}"
 
     def _derived(self, depth: int) -> str:
         """A query that has all columns, of which conditions around it may be."""

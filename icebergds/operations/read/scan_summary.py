@@ -261,16 +261,18 @@ def _files(summary: ScanSummary) -> list[str]:
             (files.by_summaries, "in skipped manifests"),
             (files.by_partition, "by partition values"),
             (files.by_metrics, "by column metrics"),
+            (summary.later_files, "as others have the first rows"),
         )
         if number
     ]
     if files.by_summaries is None:
         skipped.append("those in skipped manifests, which were not counted")
-    kept = f"{files.kept:,} kept"
+    read = files.kept - summary.later_files
+    kept = f"{read:,} kept"
     if files.by_summaries is not None:
         total = files.kept + files.by_summaries + files.by_partition + files.by_metrics
-        kept = f"{files.kept:,} of {total + files.empty:,} kept"
-    if files.kept:
+        kept = f"{read:,} of {total + files.empty:,} kept"
+    if read:
         rows = "an unknown number of rows" if summary.rows is None else counted(summary.rows, "row")
         kept += f": {size_text(summary.size_in_bytes)}, {rows}"
     lines = [kept]
@@ -278,8 +280,6 @@ def _files(summary: ScanSummary) -> list[str]:
         lines.append(f"skipped: {', '.join(skipped)}")
     if files.empty:
         lines.append(f"{files.empty:,} without rows")
-    if summary.later_files:
-        lines.append(f"{summary.later_files:,} not read: other files have the first rows")
     if summary.answered_files:
         lines.append(f"{summary.answered_files:,} answered from metadata, not read")
     return lines
