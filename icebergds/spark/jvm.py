@@ -44,6 +44,7 @@ class Private(StrEnum):
     CONDITIONS = "conditions that are Columns are evaluated row by row"
     MERGES = "merges read all rows of the files that may match"
     SESSIONS = "sessions are known by the hash codes of their objects"
+    LOCAL_ROWS = "few rows are sent to the JVM in a file"
     STATEMENTS = "Spark explains each statement to find out whether it can be parsed"
 
 

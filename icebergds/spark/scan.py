@@ -8,15 +8,12 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
-from typing import Any
 
-import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession, functions as f
 
 from icebergds.commit.operations import TableState
 from icebergds.expr.names import in_backticks
 from icebergds.expr.nodes import TRUE, and_
-from icebergds.formats.arrow.types import to_array
 from icebergds.formats.deletes.existing_deletes import read_existing_deletes
 from icebergds.formats.deletes.positions import PositionSet
 from icebergds.operations.read.options import ReadOptions
@@ -36,14 +33,12 @@ from icebergds.scan.plan.native_keys import KeyColumns
 from icebergds.scan.plan.stored_names import all_schemas
 from icebergds.scan.read_plan import ReadPlan
 from icebergds.scan.tasks import TaskGroup
-from icebergds.spark.arrow_output import shaper
 from icebergds.spark.errors import own_errors, prepare_thread
-from icebergds.spark.jvm import Private, in_jvm, with_private
+from icebergds.spark.local_rows import no_rows
 from icebergds.spark.native import has_native_scans, has_sizes, native_frame
 from icebergds.spark.native_groups import FileGroup, group_files
 from icebergds.spark.planned_load import PLANNED_SCAN
 from icebergds.spark.session import is_connect
-from icebergds.spark.types import spark_schema
 from icebergds.spec.manifest import DataFile
 from icebergds.spec.schema import Schema
 from icebergds.spec.types import NestedField
@@ -216,45 +211,6 @@ def planned_dataframe(
     prepare_thread(spark)
     packed = base64.b64encode(pack_scan(plan, task_groups)).decode()
     return spark.read.format("icebergpy").option(PLANNED_SCAN, packed).load()
-
-
-def local_rows(spark: SparkSession, columns: Schema, rows: Sequence[Sequence[Any]]) -> DataFrame:
-    """A DataFrame of a few rows, which Spark keeps in its plan.
-
-    Args:
-        rows: in-memory values of scalar columns.
-    """
-    arrays = [
-        to_array(field.field_type, [row[at] for row in rows])
-        for at, field in enumerate(columns.fields)
-    ]
-    batch = pa.record_batch(arrays, names=[field.name for field in columns.fields])
-    shaped = pa.Table.from_batches([shaper(columns)(batch)])
-    # PySpark does not accept empty Arrow columns.
-    return spark.createDataFrame(shaped if rows else [], spark_schema(columns))
-
-
-def no_rows(spark: SparkSession, columns: Schema) -> DataFrame:
-    """An empty DataFrame that Spark knows to be empty when it plans a query.
-
-    Spark would compile conditions on local rows at once, and fails to compile `typeof`; with
-    partitions it first finds that there are none.
-    """
-    schema = spark_schema(columns)
-
-    def by_python() -> DataFrame:
-        return spark.createDataFrame([], schema).coalesce(1)
-
-    if is_connect(spark):
-        return by_python()
-
-    def local() -> DataFrame:
-        session: Any = spark._jsparkSession
-        rows = in_jvm(spark, "java.util.ArrayList")()
-        frame = session.createDataFrame(rows, session.parseDataType(schema.json()))
-        return DataFrame(frame.coalesce(1), spark)
-
-    return with_private(Private.FRAMES, local, by_python)
 
 
 def count_scan(spark: SparkSession, scan: PlannedScan) -> int:

@@ -21,7 +21,7 @@ from icebergds.operations.read.aggregates import (
     GroupKey,
 )
 from icebergds.spark.frames.classic_conditions import converted_exactly
-from icebergds.spark.scan import local_rows
+from icebergds.spark.local_rows import local_rows
 from icebergds.spec.schema import Schema
 from icebergds.spec.types import DATE, LONG, NestedField
 

@@ -11,6 +11,7 @@ from icebergds.commit.operations import TableState
 from icebergds.expr.nodes import TRUE, Expr
 from icebergds.expr.sql_text import sql_text
 from icebergds.operations.read.aggregates import Answered, Asked, answer
+from icebergds.operations.read.few_rows import few_rows
 from icebergds.operations.read.first_rows import FirstRows, with_first_rows
 from icebergds.operations.read.options import (
     METADATA_AGGREGATES,
@@ -24,9 +25,10 @@ from icebergds.operations.read.scan_summary import ScanSummary, summarize
 from icebergds.operations.read.snapshot_read import resolve_read
 from icebergds.scan.projection import project_columns
 from icebergds.spark.file_addresses import storage_obstacle
+from icebergds.spark.local_rows import local_batches
 from icebergds.spark.native import has_native_scans
 from icebergds.spark.scan import mixed_obstacle, read_dataframe, scan_dataframe
-from icebergds.spark.session import in_zone_of, session_setting
+from icebergds.spark.session import in_zone_of
 from icebergds.spec.schema import Schema
 from icebergds.spec.table_properties import METADATA_AGGREGATES as TABLE_PROPERTY
 
@@ -60,6 +62,7 @@ def chosen_rows(
     *,
     first: FirstRows | None = None,
     as_one: bool = False,
+    may_be_local: bool = False,
 ) -> DataFrame:
     """At least the rows of a table that meet a condition, planned now.
 
@@ -69,6 +72,7 @@ def chosen_rows(
             for all of the table's columns.
         first: the only rows that are needed; None if others are, too.
         as_one: do not return a union, as for `PlannedScan`.
+        may_be_local: whether Spark may have few rows in its plan.
 
     Raises:
         InvalidFilterError, InvalidOptionError: the options do not fit the table.
@@ -81,6 +85,10 @@ def chosen_rows(
     scan = _planned(
         state, options, condition, columns, for_native=native, first=first, as_one=as_one
     )
+    if may_be_local and native:
+        batches = few_rows(scan, first)
+        if batches is not None:
+            return local_batches(spark, scan.plan.columns, batches)
     return scan_dataframe(spark, scan)
 
 
@@ -128,8 +136,8 @@ def may_answer(spark: SparkSession, state: TableState, options: ReadOptions) -> 
     """Whether aggregates of a read may be answered from metadata."""
     if options.changes is not None:
         return False
-    setting = session_setting(spark)
-    if any(setting(name) == "false" for name in _SETTINGS):
+    # A name that is not set is an error without a default, which takes a hundred calls to the JVM.
+    if any(spark.conf.get(name, "true") == "false" for name in _SETTINGS):
         return False
     chosen = options.metadata_aggregates
     return TABLE_PROPERTY.of(state.metadata.properties) if chosen is None else chosen

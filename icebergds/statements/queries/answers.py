@@ -22,7 +22,7 @@ from icebergds.operations.read.aggregates import (
     total,
 )
 from icebergds.spark.frames.chosen_rows import AnsweredRows
-from icebergds.spark.scan import local_rows, no_rows
+from icebergds.spark.local_rows import local_rows, no_rows
 from icebergds.spark.sql_constants import constant_text
 from icebergds.spark.types import spark_type
 from icebergds.spec.schema import Schema

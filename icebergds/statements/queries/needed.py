@@ -80,6 +80,7 @@ class Needed:
         as_one: whether its rows must not be a union (`PlannedScan`).
         aggregates: the SELECT that reads it, if metadata may answer its aggregates.
         first: the only rows that are needed, by order; None if others are, too.
+        may_be_local: whether Spark may have its rows in the plan.
     """
 
     condition: Expr = TRUE
@@ -88,6 +89,7 @@ class Needed:
     as_one: bool = False
     aggregates: AggregateQuery | None = None
     first: FirstRows | None = None
+    may_be_local: bool = False
 
 
 @dataclass(frozen=True, slots=True)

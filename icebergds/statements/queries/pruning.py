@@ -94,6 +94,8 @@ def prune(
             as_one=as_one,
             aggregates=None if each.stars else aggregates.get(at),
             first=first.get(at),
+            # Spark computes conditions on rows in its plan at once, and fails to compile this one.
+            may_be_local=tree is not None and "typeof" not in words,
         )
         for at, each in enumerate(found)
     ]

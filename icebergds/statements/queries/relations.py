@@ -32,6 +32,7 @@ from icebergds.spark.frames.chosen_rows import (
     schema_of_read,
 )
 from icebergds.spark.metadata_tables import metadata_table_frame
+from icebergds.spark.session import is_connect
 from icebergds.spark.types import spark_schema
 from icebergds.spec.schema import Schema
 from icebergds.statements.names.scope import CatalogName, NameScope, audited_branch
@@ -173,6 +174,7 @@ def table_frame(scope: NameScope, relation: Relation, needed: Needed) -> DataFra
         needed.columns,
         first=needed.first,
         as_one=needed.as_one,
+        may_be_local=needed.may_be_local and not is_connect(spark),
     )
 
 

@@ -1,0 +1,83 @@
+"""Reads scans of few rows in this process: that takes less time than to start a job."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pyarrow as pa
+
+from icebergds.expr.nodes import BoundPredicate, Operation, and_, conjuncts
+from icebergds.operations.read.first_rows import FirstRows
+from icebergds.operations.read.planned_scan import PlannedScan, residual_of, task_groups_of
+from icebergds.scan.read.changes import read_task_group
+from icebergds.spec.types import is_scalar
+
+_MOST_ROWS = 1000
+_MOST_BYTES = 8 << 20
+_MOST_FILES = 4
+# Values that an IN may have.
+_MOST_VALUES = 100
+
+
+def few_rows(scan: PlannedScan, first: FirstRows | None) -> list[pa.RecordBatch] | None:
+    """At least the rows of a scan that are needed, if they are few and in little data.
+
+    Args:
+        first: the only rows that are needed; None if others are, too.
+
+    Returns:
+        Batches in the Arrow storage types of the scan's columns; None if there are more rows, or it
+        takes too much to find out.
+
+    Raises:
+        CorruptFileError, MissingFileError: a data or delete file is damaged or does not exist.
+    """
+    if not _may_be_few(scan, first):
+        return None
+    condition, most = and_(scan.plan.row_filter, scan.rechecked), _MOST_ROWS
+    any_of = first if first is not None and first.order is None else None
+    batch_size = scan.plan.batch_size
+    if any_of is not None:
+        condition = and_(condition, any_of.condition)
+        batch_size = min(batch_size, max(any_of.count, _MOST_ROWS))
+    plan = replace(scan.plan, row_filter=condition, batch_size=batch_size)
+    found, rows = [], 0
+    for group in task_groups_of(scan, scan.files):
+        for batch in read_task_group(plan, group):
+            if any_of is not None:
+                batch = batch.slice(0, any_of.count - rows)
+            rows += batch.num_rows
+            if rows > most:
+                return None
+            if batch.num_rows:
+                found.append(batch)
+            if any_of is not None and rows >= any_of.count:
+                return found
+    return found
+
+
+def _may_be_few(scan: PlannedScan, first: FirstRows | None) -> bool:
+    files = [file.entry.data_file for file in scan.files]
+    if not files or len(files) > _MOST_FILES:
+        return False
+    if sum(file.file_size_in_bytes for file in files) > _MOST_BYTES:
+        return False
+    if any(file.deletes.equality_deletes for file in scan.files):
+        return False
+    if not all(is_scalar(column.field_type) for column in scan.plan.columns.fields):
+        return False
+    if sum(max(file.record_count, 0) for file in files) <= _MOST_ROWS:
+        return True
+    if first is not None and first.order is None and first.count <= _MOST_ROWS:
+        return True
+    whole = replace(scan.plan, row_filter=and_(scan.plan.row_filter, scan.rechecked))
+    residual = residual_of(replace(scan, plan=whole))
+    return all(any(_chooses_few(part) for part in conjuncts(residual(file))) for file in scan.files)
+
+
+def _chooses_few(part: object) -> bool:
+    """Whether a condition compares a column with single values."""
+    if not isinstance(part, BoundPredicate):
+        return False
+    is_set = part.op is Operation.IN and len(part.values) <= _MOST_VALUES
+    return part.op is Operation.EQ or is_set
