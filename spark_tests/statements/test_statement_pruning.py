@@ -285,6 +285,28 @@ def test_values_of_a_joined_table_choose_within_sub_queries(
     assert found[0] == ("day = DATE '1970-01-01'" if is_chosen else "TRUE")
 
 
+@pytest.mark.parametrize(
+    ("query", "is_chosen"),
+    [
+        ("EXISTS (SELECT 1 FROM {t} b WHERE b.day = a.day AND b.v < 2)", True),
+        ("v > 0 AND EXISTS (SELECT * FROM {t} WHERE a.day = days.day AND v < 2)", True),
+        ("NOT EXISTS (SELECT 1 FROM {t} b WHERE b.day = a.day AND b.v < 2)", False),
+        ("v > 0 OR EXISTS (SELECT 1 FROM {t} b WHERE b.day = a.day AND b.v < 2)", False),
+        ("EXISTS (SELECT max(v) FROM {t} b WHERE b.day = a.day AND b.v < 2)", False),
+        ("EXISTS (SELECT 1 FROM {t} b WHERE b.day = a.day AND b.v < 2 LIMIT 0)", False),
+        ("EXISTS (SELECT v FROM {t} b WHERE b.day = a.day AND b.v < 2 GROUP BY v)", False),
+        ("EXISTS (SELECT explode(array()) FROM {t} b WHERE b.day = a.day AND b.v < 2)", False),
+        ("EXISTS (SELECT 1 FROM {t} b WHERE (b.day = a.day OR b.v > 3) AND b.v < 2)", False),
+        # The name is of the sub-query's own table.
+        ("EXISTS (SELECT 1 FROM {t} b WHERE b.day = day AND b.v < 2)", False),
+    ],
+)
+def test_values_of_a_row_that_must_exist_choose(days: Table, query: str, is_chosen: bool) -> None:
+    whole = f"SELECT 1 FROM {{t}} a WHERE {query}".format(t="lake.db.days")
+    found = conditions_of_days(whole, days=days)
+    assert ("day = DATE '1970-01-01'" in found[0]) == is_chosen
+
+
 def test_values_choose_a_common_table_that_is_read_once(days: Table) -> None:
     table = "WITH c AS (SELECT * FROM lake.db.days)"
     joined = "SELECT 1 FROM c JOIN lake.db.days b ON c.day = b.day AND b.v < 2"

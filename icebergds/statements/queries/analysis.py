@@ -203,6 +203,31 @@ class QueryAnalysis:
             left, found = names.owner(node.this, deciding.visible), self._chosen(query.this)
             if left is not None and found is not None:
                 yield *left, found
+        elif node.key == "exists":
+            yield from self._equal_within(node.this, names, deciding)
+
+    def _equal_within(
+        self, query: _Node, names: Names, deciding: Deciding
+    ) -> Iterator[tuple[int, Path, tuple[int, Path]]]:
+        """What `_equal` finds in the conditions of a sub-query that must have a row."""
+        if not _has_a_row_for_each(query):
+            return
+        [number] = self.numbers(query)
+        if number is None:
+            return
+        within = self._names_of(query)
+        for conjunct in conjuncts_of(query.args["where"].this):
+            if conjunct.key != "eq":
+                continue
+            sides = (conjunct.this, conjunct.expression)
+            for inner, outer in (sides, sides[::-1]):
+                # A name of the sub-query's table hides those of outer ones.
+                own, other = within.owner(inner, 1), names.owner(outer, deciding.visible)
+                if own is None or other is None or within.owner(outer, 1) is not None:
+                    continue
+                found = self._column(query, *own)
+                if found is not None:
+                    yield *other, found
 
     def _chosen(self, select: _Node) -> tuple[int, Path] | None:
         """The relation and column that a sub-query selects, if it reads one table."""
@@ -397,6 +422,25 @@ class QueryAnalysis:
         if relation.schema is None or given_names(node):
             return Source(qualifiers, None)
         return Source(qualifiers, frozenset(f.name.lower() for f in relation.schema.fields))
+
+
+def _has_a_row_for_each(query: _Node) -> bool:
+    """Whether a query has a row for each row of one table that its WHERE selects, and no others."""
+    from sqlglot.expressions import AggFunc
+
+    if query.key != "select" or not is_plain(query) or len(relations_of(query)) != 1:
+        return False
+    known = {"expressions", "from_", "from", "where"}
+    if not {name for name, value in query.args.items() if value} <= known:
+        return False
+    if query.args.get("where") is None:
+        return False
+    # Without groups, they give a row in any case; other functions may give none.
+    return not any(
+        isinstance(node, AggFunc) or node.key in ("anonymous", "explode", "posexplode", "inline")
+        for item in query.expressions
+        for node in item.walk()
+    )
 
 
 def _named(needed: ViewNeeded, outputs: Sequence[Output]) -> list[Output] | None:

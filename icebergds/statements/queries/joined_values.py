@@ -20,7 +20,16 @@ from icebergds.expr.nodes import FALSE, TRUE, Expr, Operation, Predicate, and_, 
 from icebergds.expr.sql_text import sql_text
 from icebergds.operations.read.snapshot_read import resolve_read
 from icebergds.spec.schema import Schema
-from icebergds.spec.types import DATE, INT, LONG, STRING, NestedField
+from icebergds.spec.types import (
+    DATE,
+    INT,
+    LONG,
+    STRING,
+    TIMESTAMP,
+    TIMESTAMPTZ,
+    DecimalType,
+    NestedField,
+)
 from icebergds.statements.names.tables import NamedTable
 from icebergds.statements.queries.analysis import Equality, Path
 from icebergds.statements.queries.relations import Relation
@@ -33,7 +42,7 @@ _MOST_BYTES = 32 << 20
 _FEWEST_FILES = 4
 # More values are compared by their range only.
 _MOST_VALUES = 1000
-_TYPES = (INT, LONG, DATE, STRING)
+_TYPES = (INT, LONG, DATE, STRING, TIMESTAMP, TIMESTAMPTZ)
 
 
 def with_joined_values(
@@ -57,7 +66,9 @@ def _said(
 ) -> Expr | None:
     pruned, small = relations[equality.number], relations[equality.by]
     field, by = _field(pruned, equality.column), _field(small, equality.by_column)
-    if field is None or by is None or field.field_type not in _TYPES:
+    if field is None or by is None:
+        return None
+    if field.field_type not in _TYPES and not isinstance(field.field_type, DecimalType):
         return None
     if field.field_type != by.field_type or pruned.schema is None:
         return None
@@ -77,8 +88,8 @@ def _said(
     )
     try:
         return _among(values, name, pruned.schema)
-    except OverflowError:
-        # Python cannot represent these dates.
+    except (OverflowError, ValueError):
+        # Python cannot represent these dates or times.
         return None
 
 
