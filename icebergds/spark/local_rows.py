@@ -31,16 +31,23 @@ def local_rows(spark: SparkSession, columns: Schema, rows: Sequence[Sequence[Any
 
 
 def local_batches(
-    spark: SparkSession, columns: Schema, batches: Iterable[pa.RecordBatch]
+    spark: SparkSession,
+    columns: Schema,
+    batches: Iterable[pa.RecordBatch],
+    *,
+    are_nullable: bool = True,
 ) -> DataFrame:
-    """A DataFrame of batches of few rows, all of whose columns are nullable.
+    """A DataFrame of batches of few rows.
 
     Args:
         batches: in the storage types of the columns.
+        are_nullable: whether all columns are nullable, whatever they are in the table.
     """
     shape = shaper(columns)
     shaped = pa.Table.from_batches(map(shape, batches), spark_arrow_schema(columns))
-    schema = all_nullable(spark_schema(columns))
+    schema = spark_schema(columns)
+    if are_nullable:
+        schema = all_nullable(schema)
 
     def by_python() -> DataFrame:
         # PySpark does not accept empty Arrow columns.

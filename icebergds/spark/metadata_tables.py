@@ -33,8 +33,9 @@ from icebergds.operations.read.options import (
 )
 from icebergds.spark.arrow_output import shaper
 from icebergds.spark.errors import own_errors, prepare_thread, without_frames
+from icebergds.spark.local_rows import local_batches
 from icebergds.spark.session import in_zone_of, is_connect
-from icebergds.spark.types import spark_arrow_schema, spark_schema
+from icebergds.spark.types import spark_schema
 from icebergds.spark.user_schema import project_user_schema, refuse_second_choice
 from icebergds.spark.worker import settle_worker
 from icebergds.spec.schema import Schema
@@ -49,6 +50,8 @@ LOCAL = (
 """The metadata tables whose rows the driver has in memory."""
 # With more files, several tasks compute `partitions`; with fewer, the shuffle would take longer.
 _FILES_OF_ONE_TASK = 200_000
+# The driver reads the manifests of as few files in less time than a job takes to start.
+_FEW_FILES = 1000
 
 
 def metadata_table_frame(
@@ -114,6 +117,9 @@ def planned_frame(
         return _local_frame(spark, plan, options)
     is_of_files = plan.kind.lists_files or plan.kind.lists_entries
     files = files_of_snapshot(plan, options) if plan.kind.is_of_snapshot else 0
+    has_files = is_of_files or plan.kind is MetadataTable.PARTITIONS
+    if has_files and 0 < files <= _FEW_FILES and not is_connect(spark):
+        return _local_frame(spark, plan, options)
     if plan.kind is not MetadataTable.PARTITIONS:
         rows = files if is_of_files and may_be_joined else 0
         return _tasks_frame(spark, plan, _tasks(spark, plan, options, condition), rows)
@@ -146,12 +152,10 @@ def _tasks(
 
 
 def _local_frame(spark: SparkSession, plan: MetadataTablePlan, options: ReadOptions) -> DataFrame:
-    batches = map(shaper(plan.columns), read_metadata_table(plan, options).to_batches())
-    rows = pa.Table.from_batches(batches, spark_arrow_schema(plan.columns))
-    # PySpark does not accept empty Arrow columns.
-    given = rows if rows.num_rows else []
+    batches = read_metadata_table(plan, options).to_batches()
+    rows = local_batches(spark, plan.columns, batches, are_nullable=False)
     # Spark would compile conditions on local rows at once, and fails to compile `typeof`.
-    return spark.createDataFrame(given, spark_schema(plan.columns)).coalesce(1)
+    return rows.coalesce(1)
 
 
 def _tasks_frame(
