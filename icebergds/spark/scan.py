@@ -12,10 +12,13 @@ from functools import reduce
 from pyspark.sql import DataFrame, SparkSession, functions as f
 
 from icebergds.commit.operations import TableState
+from icebergds.errors import InvalidOptionError
 from icebergds.expr.names import in_backticks
 from icebergds.expr.nodes import TRUE, and_
 from icebergds.formats.deletes.existing_deletes import read_existing_deletes
 from icebergds.formats.deletes.positions import PositionSet
+from icebergds.operations.read.few_rows import MOST_ROWS, few_rows
+from icebergds.operations.read.first_rows import FirstRows
 from icebergds.operations.read.options import ReadOptions
 from icebergds.operations.read.planned_scan import (
     PlannedScan,
@@ -34,7 +37,7 @@ from icebergds.scan.plan.stored_names import all_schemas
 from icebergds.scan.read_plan import ReadPlan
 from icebergds.scan.tasks import TaskGroup
 from icebergds.spark.errors import own_errors, prepare_thread
-from icebergds.spark.local_rows import no_rows
+from icebergds.spark.local_rows import local_batches, no_rows
 from icebergds.spark.native import has_native_scans, has_sizes, native_frame
 from icebergds.spark.native_groups import FileGroup, group_files
 from icebergds.spark.planned_load import PLANNED_SCAN
@@ -42,6 +45,9 @@ from icebergds.spark.session import is_connect
 from icebergds.spec.manifest import DataFile
 from icebergds.spec.schema import Schema
 from icebergds.spec.types import NestedField
+
+LOCAL_ROWS = "spark.icebergpy.local-rows"
+"""The session setting of how many rows the driver reads, instead of a job."""
 
 _LOG = logging.getLogger(__name__)
 # Spark fails for correlated sub-queries in the columns of a union.
@@ -112,6 +118,37 @@ def scan_by_reader(
     plan = replace(scan.plan, row_filter=and_(scan.plan.row_filter, scan.rechecked))
     ours = planned_dataframe(spark, plan, task_groups_of(scan, files))
     return (ours, ()) if frame is None else (frame.union(ours), native)
+
+
+def local_scan(spark: SparkSession, scan: PlannedScan, first: FirstRows | None) -> DataFrame | None:
+    """The rows of a planned scan, read by the driver and kept in Spark's plan, if they are few.
+
+    Args:
+        first: the only rows that are needed; None if others are, too.
+
+    Errors are those of `few_rows`.
+    """
+    most = most_local_rows(spark)
+    batches = None if is_connect(spark) else few_rows(scan, first, most)
+    if batches is None:
+        return None
+    rows = sum(batch.num_rows for batch in batches)
+    _LOG.info("table %s: the driver reads %d rows", scan.state.name, rows)
+    return local_batches(spark, scan.plan.columns, batches)
+
+
+def most_local_rows(spark: SparkSession) -> int:
+    """How many rows the driver reads, instead of a job; 0 if jobs read all.
+
+    Raises:
+        InvalidOptionError: the setting is no number.
+    """
+    text = spark.conf.get(LOCAL_ROWS, None)
+    if text is None:
+        return MOST_ROWS
+    if not text.isdecimal():
+        raise InvalidOptionError(f"{LOCAL_ROWS} = {text!r}: expected a number of rows, 0 for none")
+    return int(text)
 
 
 def mixed_obstacle(spark: SparkSession, scan: PlannedScan) -> str | None:

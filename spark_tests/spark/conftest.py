@@ -37,6 +37,8 @@ def _data_source_alone(spark: SparkSession) -> Iterator[None]:
     # The session of a test before may still be the active one, for Spark and for PySpark.
     spark.sparkContext._jvm.SparkSession.setActiveSession(spark._jsparkSession)
     type(spark)._activeSession = spark
+    # Tables of tests are small, and most tests are of what jobs read.
+    spark.conf.set("spark.icebergpy.local-rows", "0")
     yield
     for name in ("reader", "writer", "native-scans"):
         spark.conf.set(f"spark.icebergpy.{name}", "false")

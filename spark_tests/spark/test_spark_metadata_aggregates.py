@@ -15,11 +15,13 @@ from spark_reads import session_conf
 from sql_sessions import lake_session, rows
 
 from icebergds import Table, load_catalog, register
+from icebergds.errors import InvalidOptionError
 
 pytestmark = [pytest.mark.spark, pytest.mark.every_spark]
 
 SCHEMA = "id bigint, day date, ts timestamp, v double, n int, s string"
 SETTING = "spark.icebergpy.metadata-aggregates"
+LOCAL_ROWS = "spark.icebergpy.local-rows"
 DAYS = 4
 FIRST = dt.datetime(2024, 12, 30, tzinfo=dt.UTC)
 
@@ -63,6 +65,7 @@ def lake(spark: SparkSession, table: Table) -> SparkSession:
         session.conf.set(name, value)
     session.conf.set("spark.sql.shuffle.partitions", "1")
     session.conf.set("spark.sql.session.timeZone", "UTC")
+    session.conf.set(LOCAL_ROWS, "0")
     register(session, sql=True)
     return session
 
@@ -278,3 +281,81 @@ def test_any_rows_are_read_from_few_files(lake: SparkSession) -> None:
     exploded = "SELECT explode(array()) FROM lake.db.t LIMIT 7"
     [(text,)] = rows(lake, f"EXPLAIN {exploded}")
     assert "4 of 4 kept" in text
+
+
+FIRST_OF_FRAMES: dict[str, tuple[Callable[[DataFrame], DataFrame], int]] = {
+    "top": (lambda t: t.orderBy(f.desc("ts")).limit(5), 1),
+    "top of some": (lambda t: t.where("id < 25").select("id", "s").sort("id").limit(13), 2),
+    "computed": (lambda t: t.select("id", f.upper("s")).orderBy(f.col("id").desc()).limit(3), 1),
+    "nulls": (lambda t: t.orderBy("n", "id").limit(3), 4),
+    "by another": (lambda t: t.select((-f.col("id")).alias("id")).orderBy("id").limit(3), 4),
+    "filtered after": (lambda t: t.orderBy("id").limit(12).where("id > 3"), 2),
+}
+
+
+@NATIVE
+@pytest.mark.parametrize("name", FIRST_OF_FRAMES)
+def test_the_first_rows_of_dataframes_are_those_of_all(
+    lake: SparkSession, name: str, native: str
+) -> None:
+    ask, files = FIRST_OF_FRAMES[name]
+    plain = lake.createDataFrame(pa.concat_tables([of_day(day) for day in range(DAYS)]))
+    with session_conf(lake, "spark.icebergpy.native-scans", native):
+        frame = ask(lake.table("lake.db.t"))
+        assert frame.collect() == ask(plain).collect()
+        assert len(frame.inputFiles()) == (files if native == "true" else 0)
+        whole = lake.table("lake.db.t")
+        assert len(whole.limit(3).collect()) == 3
+        assert len(whole.collect()) == 40
+
+
+def plan_text(frame: DataFrame) -> str:
+    classic: Any = frame._jdf
+    return str(classic.queryExecution().executedPlan().toString())
+
+
+FEW = {
+    "SELECT * FROM lake.db.t WHERE id = 17": True,
+    "SELECT id, upper(s) AS u FROM lake.db.t WHERE n IN (2, 4) AND day = DATE '2024-12-31'": True,
+    "SELECT id FROM lake.db.t LIMIT 3": True,
+    "SELECT id FROM lake.db.t WHERE id > 12": False,
+    "SELECT id FROM lake.db.t": False,
+    "SELECT id FROM lake.db.t WHERE typeof(s) = 'string' AND id = 3": False,
+}
+
+
+@pytest.mark.parametrize(("query", "is_local"), FEW.items())
+def test_few_rows_are_read_by_the_driver(lake: SparkSession, query: str, is_local: bool) -> None:
+    expected = rows(lake, query)
+    with session_conf(lake, LOCAL_ROWS, "12"):
+        frame = lake.sql(query)
+        assert ("Scan parquet" not in plan_text(frame)) == is_local
+        found = [tuple(row) for row in frame.collect()]
+    assert len(found) == len(expected)
+    if "LIMIT" not in query:
+        assert sorted(found) == sorted(expected)
+
+
+def test_more_rows_than_the_setting_are_read_by_a_job(lake: SparkSession) -> None:
+    query = "SELECT count(v), sum(id) FROM lake.db.t WHERE s = 'x' AND day = DATE '2024-12-31'"
+    for most, is_local in (("9", False), ("10", True)):
+        with session_conf(lake, LOCAL_ROWS, most):
+            frame = lake.sql(query)
+            assert ("Scan parquet" not in plan_text(frame)) == is_local
+            assert frame.collect() == [(10, 145)]
+    with (
+        session_conf(lake, LOCAL_ROWS, "few"),
+        pytest.raises(InvalidOptionError, match=r"local-rows = 'few': expected a number of rows"),
+    ):
+        lake.sql(query)
+
+
+def test_few_rows_of_dataframes_are_read_by_the_driver(lake: SparkSession) -> None:
+    with (
+        session_conf(lake, LOCAL_ROWS, "12"),
+        session_conf(lake, "spark.icebergpy.native-scans", "true"),
+    ):
+        frame = lake.table("lake.db.t").where("id = 17")
+        assert "Scan parquet" not in plan_text(frame)
+        assert [row["id"] for row in frame.collect()] == [17]
+        assert frame.join(lake.table("lake.db.t"), "id").count() == 1

@@ -12,18 +12,23 @@ from icebergds.operations.read.planned_scan import PlannedScan, residual_of, tas
 from icebergds.scan.read.changes import read_task_group
 from icebergds.spec.types import is_scalar
 
-_MOST_ROWS = 1000
+MOST_ROWS = 1000
+"""How many rows are few, by default."""
+
 _MOST_BYTES = 8 << 20
 _MOST_FILES = 4
 # Values that an IN may have.
 _MOST_VALUES = 100
 
 
-def few_rows(scan: PlannedScan, first: FirstRows | None) -> list[pa.RecordBatch] | None:
+def few_rows(
+    scan: PlannedScan, first: FirstRows | None, most: int = MOST_ROWS
+) -> list[pa.RecordBatch] | None:
     """At least the rows of a scan that are needed, if they are few and in little data.
 
     Args:
         first: the only rows that are needed; None if others are, too.
+        most: how many rows are few.
 
     Returns:
         Batches in the Arrow storage types of the scan's columns; None if there are more rows, or it
@@ -32,14 +37,14 @@ def few_rows(scan: PlannedScan, first: FirstRows | None) -> list[pa.RecordBatch]
     Raises:
         CorruptFileError, MissingFileError: a data or delete file is damaged or does not exist.
     """
-    if not _may_be_few(scan, first):
+    if not may_be_few(scan, first, most):
         return None
-    condition, most = and_(scan.plan.row_filter, scan.rechecked), _MOST_ROWS
+    condition = and_(scan.plan.row_filter, scan.rechecked)
     any_of = first if first is not None and first.order is None else None
     batch_size = scan.plan.batch_size
     if any_of is not None:
         condition = and_(condition, any_of.condition)
-        batch_size = min(batch_size, max(any_of.count, _MOST_ROWS))
+        batch_size = min(batch_size, max(any_of.count, most))
     plan = replace(scan.plan, row_filter=condition, batch_size=batch_size)
     found, rows = [], 0
     for group in task_groups_of(scan, scan.files):
@@ -56,9 +61,10 @@ def few_rows(scan: PlannedScan, first: FirstRows | None) -> list[pa.RecordBatch]
     return found
 
 
-def _may_be_few(scan: PlannedScan, first: FirstRows | None) -> bool:
+def may_be_few(scan: PlannedScan, first: FirstRows | None, most: int) -> bool:
+    """Whether it takes little to find out if `few_rows` has the rows of a scan."""
     files = [file.entry.data_file for file in scan.files]
-    if not files or len(files) > _MOST_FILES:
+    if most <= 0 or not files or len(files) > _MOST_FILES:
         return False
     if sum(file.file_size_in_bytes for file in files) > _MOST_BYTES:
         return False
@@ -66,9 +72,11 @@ def _may_be_few(scan: PlannedScan, first: FirstRows | None) -> bool:
         return False
     if not all(is_scalar(column.field_type) for column in scan.plan.columns.fields):
         return False
-    if sum(max(file.record_count, 0) for file in files) <= _MOST_ROWS:
+    if all(file.record_count >= 0 for file in files) and (
+        sum(file.record_count for file in files) <= most
+    ):
         return True
-    if first is not None and first.order is None and first.count <= _MOST_ROWS:
+    if first is not None and first.order is None and first.count <= most:
         return True
     whole = replace(scan.plan, row_filter=and_(scan.plan.row_filter, scan.rechecked))
     residual = residual_of(replace(scan, plan=whole))

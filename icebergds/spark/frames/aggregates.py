@@ -20,6 +20,7 @@ from icebergds.operations.read.aggregates import (
     Function,
     GroupKey,
 )
+from icebergds.operations.read.first_rows import FirstRows, Order
 from icebergds.spark.frames.classic_conditions import converted_exactly
 from icebergds.spark.local_rows import local_rows
 from icebergds.spec.schema import Schema
@@ -81,6 +82,53 @@ def aggregate_in(
     aggregates = tuple(dict.fromkeys(each for each in outputs if isinstance(each, Aggregate)))
     asked = Asked(condition, aggregates, tuple(dict.fromkeys(keys)), time_zone)
     return AggregatePlan(plan, depth, asked, tuple(outputs))
+
+
+def first_rows_in(plan: Any, schema: Schema, columns: Columns) -> FirstRows | None:
+    """The first rows that an analyzed plan needs of a load; None if it may need all.
+
+    Arguments are those of `aggregate_in`.
+    """
+    while (kind := _kind(plan)) != "GlobalLimit":
+        if kind not in _ABOVE:
+            return None
+        plan = plan.children().head()
+    try:
+        count = _limit(plan)
+        plan = plan.children().head().children().head()
+        order = None
+        if _kind(plan) == "Sort":
+            order = _order(json.loads(plan.toJSON())[0], columns)
+            plan = plan.children().head()
+        return FirstRows(count, _condition(plan, schema, columns, computes=True), order)
+    except _Unreadable:
+        return None
+
+
+def _limit(plan: Any) -> int:
+    """The number of rows of `GlobalLimit` over `LocalLimit`."""
+    if _kind(plan.children().head()) != "LocalLimit":
+        raise _Unreadable
+    [limit] = json.loads(plan.limitExpr().toJSON())
+    if _class(limit) != "Literal" or not str(limit.get("value")).isdecimal():
+        raise _Unreadable
+    count = int(limit["value"])
+    if not count:
+        raise _Unreadable
+    return count
+
+
+def _order(sort: Mapping[str, Any], columns: Columns) -> Order:
+    if sort.get("global") is not True or not sort["order"]:
+        raise _Unreadable
+    by, *tree = sort["order"][0]
+    if _class(by) != "SortOrder" or [_class(node) for node in tree] != ["AttributeReference"]:
+        raise _Unreadable
+    direction, nulls = (_class({"class": by[name]["object"]}) for name in _OF_ORDER)
+    return Order(_column(tree[0], columns), direction == "Descending$", nulls == "NullsFirst$")
+
+
+_OF_ORDER = ("direction", "nullOrdering")
 
 
 def answered_frame(
@@ -192,8 +240,12 @@ def _kind(node: Any) -> str:
     return str(node.getClass().getSimpleName())
 
 
-def _condition(plan: Any, schema: Schema, columns: Columns) -> Expr:
-    """The condition of the rows beneath an aggregate, bound."""
+def _condition(plan: Any, schema: Schema, columns: Columns, *, computes: bool = False) -> Expr:
+    """The condition of the rows beneath a node, bound.
+
+    Args:
+        computes: whether there may be new columns.
+    """
     condition: Expr = TRUE
     while not plan.children().isEmpty():
         match _kind(plan):
@@ -205,7 +257,7 @@ def _condition(plan: Any, schema: Schema, columns: Columns) -> Expr:
                     condition = and_(condition, bind(exact, schema))
                 except UNREADABLE:
                     raise _Unreadable from None
-            case "Project" if plan.outputSet().subsetOf(plan.inputSet()):
+            case "Project" if computes or plan.outputSet().subsetOf(plan.inputSet()):
                 pass
             case _:
                 raise _Unreadable

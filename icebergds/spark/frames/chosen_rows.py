@@ -11,7 +11,6 @@ from icebergds.commit.operations import TableState
 from icebergds.expr.nodes import TRUE, Expr
 from icebergds.expr.sql_text import sql_text
 from icebergds.operations.read.aggregates import Answered, Asked, answer
-from icebergds.operations.read.few_rows import few_rows
 from icebergds.operations.read.first_rows import FirstRows, with_first_rows
 from icebergds.operations.read.options import (
     METADATA_AGGREGATES,
@@ -25,9 +24,8 @@ from icebergds.operations.read.scan_summary import ScanSummary, summarize
 from icebergds.operations.read.snapshot_read import resolve_read
 from icebergds.scan.projection import project_columns
 from icebergds.spark.file_addresses import storage_obstacle
-from icebergds.spark.local_rows import local_batches
 from icebergds.spark.native import has_native_scans
-from icebergds.spark.scan import mixed_obstacle, read_dataframe, scan_dataframe
+from icebergds.spark.scan import local_scan, mixed_obstacle, read_dataframe, scan_dataframe
 from icebergds.spark.session import in_zone_of
 from icebergds.spec.schema import Schema
 from icebergds.spec.table_properties import METADATA_AGGREGATES as TABLE_PROPERTY
@@ -85,11 +83,8 @@ def chosen_rows(
     scan = _planned(
         state, options, condition, columns, for_native=native, first=first, as_one=as_one
     )
-    if may_be_local and native:
-        batches = few_rows(scan, first)
-        if batches is not None:
-            return local_batches(spark, scan.plan.columns, batches)
-    return scan_dataframe(spark, scan)
+    local = local_scan(spark, scan, first) if may_be_local and native else None
+    return scan_dataframe(spark, scan) if local is None else local
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from icebergds.commit.operations import TableState
 from icebergds.expr.nodes import Expr
 from icebergds.operations.metadata_tables.tasks import MetadataTablePlan
 from icebergds.operations.read.aggregates import Answered, Asked, answer
+from icebergds.operations.read.first_rows import FirstRows, with_first_rows
 from icebergds.operations.read.options import (
     ReadOptions,
     parse_load_options,
@@ -35,6 +36,7 @@ from icebergds.spark.read_mark import marked_schema
 from icebergds.spark.scan import (
     ReadingWays,
     count_scan,
+    local_scan,
     planned_dataframe,
     reading_ways,
     scan_by_reader,
@@ -135,6 +137,23 @@ class TableLoad:
         ways = reading_ways(spark, left) if left.for_native else None
         return found, PlannedLoad(self, left, ways)
 
+    def first(self, spark: SparkSession, first: FirstRows) -> PlannedLoad:
+        """Plans at least the first rows, now; the load must not be of changes.
+
+        Errors are those of `planned`.
+        """
+        scan = plan_scan(
+            self.state,
+            self.options,
+            for_native=self.is_native,
+            rechecked=first.condition,
+            columns=self.plan.columns,
+            stats_of=frozenset(column.field_id for column in first.columns),
+        )
+        found = with_first_rows(scan, first)
+        ways = reading_ways(spark, found) if found.for_native else None
+        return PlannedLoad(self, found, ways, None if found is scan else first)
+
     def count(self, spark: SparkSession) -> int | None:
         """The number of rows, from metadata as far as possible; None for changes.
 
@@ -153,11 +172,13 @@ class PlannedLoad:
     Attributes:
         scan: the scan of all columns; None for changes.
         ways: how its files can be read; None if only icebergds can read them.
+        first: the only rows that are needed; None if others are, too.
     """
 
     load: TableLoad
     scan: PlannedScan | None
     ways: ReadingWays | None
+    first: FirstRows | None = None
 
     @property
     def narrows(self) -> bool:
@@ -180,6 +201,9 @@ class PlannedLoad:
         if scan is None:
             groups = plan_task_groups(load.options, load.state, load.snapshot, load.plan)
             return planned_dataframe(spark, load.plan, groups), ()
+        local = local_scan(spark, scan, self.first) if used is None and load.is_native else None
+        if local is not None:
+            return local, ()
         if used is None:
             # They are put beneath a relation that has the names.
             return scan_by_reader(spark, scan, by_position=True, ways=self.ways)
