@@ -152,7 +152,8 @@ class ClassicFrame(ClassicDataFrame):
         shape, by_source = self._shape.select(*cols), self._later("select", *cols)
         if not self._is_query and _selects_attributes(shape):
             return ClassicFrame(self._part, shape, by_source, is_whole=self._is_whole)
-        if not self._keeps_shape or not is_resolved(shape):
+        keeps = self._keeps_shape or self._may_have_first_rows
+        if not keeps or not is_resolved(shape):
             return by_source()
         return self._query(shape, by_source)
 
