@@ -79,15 +79,13 @@ class ClassicFrame(ClassicDataFrame):
         self._is_whole, self._is_query = is_whole, is_query
         self._rows: Any = None
         self._used_rows: Any = None
-        self._answers: Any = None
-        self._is_asked = False
         super().__init__(shape._jdf, part.root.spark)
 
     @property
     def _jdf(self) -> Any:
         """The plan that all of Spark's methods use, with its rows; plans them now."""
         if self._rows is None:
-            self._rows = self._answered() or with_private(
+            self._rows = self._answers or with_private(
                 Private.FRAMES,
                 lambda: self._read_part.with_rows(self._shape),
                 lambda: self._by_source()._jdf,
@@ -97,16 +95,6 @@ class ClassicFrame(ClassicDataFrame):
     @_jdf.setter
     def _jdf(self, jdf: Any) -> None:
         """Ignored: Spark's own constructor sets what the shape has already."""
-
-    def _answered(self) -> Any:
-        """The plan with what metadata answers of aggregates; None if it answers nothing."""
-        if not self._is_query or self._is_asked:
-            return self._answers
-        self._is_asked = True
-        self._answers = with_private(
-            Private.FRAMES, lambda: self._part.with_answers(self._shape), lambda: None
-        )
-        return self._answers
 
     @property
     def schema(self) -> StructType:
@@ -222,9 +210,22 @@ class ClassicFrame(ClassicDataFrame):
         return not self.is_cached and self._part.may_have_first_rows
 
     @cached_property
+    def _asked(self) -> tuple[Any, Part]:
+        """What `Part.asked` returns for this frame."""
+        part = self._part
+        if not self._is_query:
+            return None, part
+        return with_private(Private.FRAMES, lambda: part.asked(self._shape), lambda: (None, part))
+
+    @property
+    def _answers(self) -> Any:
+        """The plan with what metadata answers of aggregates; None if it answers nothing."""
+        return self._asked[0]
+
+    @property
     def _read_part(self) -> Part:
         """The part of the load that is read for this frame."""
-        return self._part.limited(self._shape) if self._is_query else self._part
+        return self._asked[1]
 
     def _query(self, shape: DataFrame, by_source: Callable[[], DataFrame]) -> DataFrame:
         return ClassicFrame(self._part, shape, by_source, is_query=True)
@@ -232,7 +233,7 @@ class ClassicFrame(ClassicDataFrame):
     def _narrow(self) -> DataFrame:
         """The frame for actions; frames derived from it would lack columns."""
         if self._used_rows is None:
-            used = self._answered() or with_private(
+            used = self._answers or with_private(
                 Private.FRAMES, lambda: self._read_part.with_used_rows(self._shape), lambda: None
             )
             self._used_rows = used or self._jdf

@@ -11,8 +11,14 @@ from pyspark.sql import DataFrame, SparkSession
 
 from icebergds.expr.names import in_backticks
 from icebergds.expr.nodes import TRUE, Expr, and_
+from icebergds.operations.read.aggregates import Answered
 from icebergds.operations.read.first_rows import FirstRows
-from icebergds.spark.frames.aggregates import aggregate_in, answered_frame, first_rows_in
+from icebergds.spark.frames.aggregates import (
+    AggregatePlan,
+    aggregate_in,
+    answered_frame,
+    first_rows_in,
+)
 from icebergds.spark.frames.chosen_rows import may_answer
 from icebergds.spark.frames.classic_conditions import converted
 from icebergds.spark.frames.kept_relations import KeptRelation, keep_relation, kept_relation
@@ -104,23 +110,38 @@ class Part:
         load = self.root.load
         return isinstance(load, TableLoad) and load.options.changes is None
 
-    def with_answers(self, shape: DataFrame) -> Any:
-        """A shape with what metadata answers in the place of its aggregate.
+    def asked(self, shape: DataFrame) -> tuple[Any, Part]:
+        """What metadata answers of a shape, and the rows to read for it.
 
         Returns:
-            None if it answers nothing.
+            The plan with what is answered in the place of the shape's aggregate, or None if nothing
+            is; and the part to read if so.
         """
         root = self.root
         spark, load, plan = root.spark, root.load, plan_of(shape)
-        if not isinstance(load, TableLoad):
-            return None
-        if not self.may_be_answered:
-            return None
-        found = aggregate_in(plan, load.table_schema, root.columns, session_zone(spark))
-        answers = None if found is None else load.answered(spark, found.asked)
-        if found is None or answers is None:
-            return None
-        answered, left = answers
+        if not isinstance(load, TableLoad) or not self.may_have_first_rows:
+            return None, self
+        first = first_rows_in(plan, load.table_schema, root.columns)
+        if first is not None:
+            return None, Part(root, self._condition, first)
+        found = None
+        if self.may_be_answered:
+            found = aggregate_in(plan, load.table_schema, root.columns, session_zone(spark))
+        if found is None:
+            return None, self
+        answered, left = load.answered(spark, found.asked)
+        if answered is not None:
+            return self._with_answer(plan, found, answered, left), self
+        if self._condition == TRUE and kept_relation(spark, load) is not None:
+            return None, self
+        part = Part(root, self._condition)
+        part._planned = left
+        return None, part
+
+    def _with_answer(
+        self, plan: Any, found: AggregatePlan, answered: Answered, left: PlannedLoad | None
+    ) -> Any:
+        spark = self.root.spark
 
         def unread() -> DataFrame:
             assert left is not None, "it is asked for what is left"
@@ -187,18 +208,6 @@ class Part:
         plan = relation_plan(spark, planned.relation, attributes)
         return DataFrame(resolved_dataset(spark, spark._jsparkSession, plan), spark)
 
-    def limited(self, shape: DataFrame) -> Part:
-        """The part of which a shape needs the first rows only; this part if it may need all."""
-        load = self.root.load
-        if not isinstance(load, TableLoad) or not self.may_have_first_rows:
-            return self
-        first = with_private(
-            Private.FRAMES,
-            lambda: first_rows_in(plan_of(shape), load.table_schema, self.root.columns),
-            lambda: None,
-        )
-        return self if first is None else Part(self.root, self._condition, first)
-
     def _plan_now(self, load: TableLoad) -> KeptRelation | PlannedLoad:
         spark = self.root.spark
         if self._first is not None:
@@ -213,7 +222,7 @@ class Part:
         rows, files = planned.rows(spark, used)
         plan = plan_of(rows)
         relation = relation_with_attributes(spark, plan, shape)
-        is_all = self._condition == TRUE and used is None and planned.first is None
+        is_all = self._condition == TRUE and used is None and planned.is_whole
         if is_all and (relation is not None or is_relation(plan)):
             kept = KeptRelation(plan.relation(), has_names=relation is not None)
             with_private(

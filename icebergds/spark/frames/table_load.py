@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from icebergds.commit.operations import TableState
-from icebergds.expr.nodes import Expr
+from icebergds.expr.nodes import TRUE, Expr
 from icebergds.operations.metadata_tables.tasks import MetadataTablePlan
 from icebergds.operations.read.aggregates import Answered, Asked, answer
 from icebergds.operations.read.first_rows import FirstRows, with_first_rows
@@ -28,7 +28,6 @@ from icebergds.operations.read.snapshot_read import (
 )
 from icebergds.scan.plan.files import PlannedFile
 from icebergds.scan.read_plan import ReadPlan
-from icebergds.spark.frames.chosen_rows import may_answer
 from icebergds.spark.frames.used_fields import narrowed, padded
 from icebergds.spark.metadata_tables import planned_frame
 from icebergds.spark.native import has_native_scans
@@ -106,7 +105,7 @@ class TableLoad:
 
     def answered(
         self, spark: SparkSession, asked: Asked
-    ) -> tuple[Answered, PlannedLoad | None] | None:
+    ) -> tuple[Answered | None, PlannedLoad | None]:
         """Answers aggregates from metadata, and plans the rows that are left for them.
 
         Args:
@@ -114,12 +113,10 @@ class TableLoad:
                 filtered by it.
 
         Returns:
-            None if nothing is answered; the rows are None if nothing is left.
+            No answer if nothing is answered, and no rows if nothing is left.
 
         Errors are those of `planned`.
         """
-        if not may_answer(spark, self.state, self.options):
-            return None
         scan = plan_scan(
             self.state,
             self.options,
@@ -129,13 +126,11 @@ class TableLoad:
             stats_of=frozenset(column.field_id for column in asked.columns),
         )
         found = answer(scan, asked)
-        if scan.files and not found.files:
-            return None
         if not found.unread:
             return found, None
         left = replace(scan, files=found.unread)
         ways = reading_ways(spark, left) if left.for_native else None
-        return found, PlannedLoad(self, left, ways)
+        return found if found.files else None, PlannedLoad(self, left, ways)
 
     def first(self, spark: SparkSession, first: FirstRows) -> PlannedLoad:
         """Plans at least the first rows, now; the load must not be of changes.
@@ -179,6 +174,11 @@ class PlannedLoad:
     scan: PlannedScan | None
     ways: ReadingWays | None
     first: FirstRows | None = None
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it has all rows of the load."""
+        return self.first is None and (self.scan is None or self.scan.rechecked == TRUE)
 
     @property
     def narrows(self) -> bool:
