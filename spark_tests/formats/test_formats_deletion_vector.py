@@ -105,7 +105,8 @@ def test_bitmaps_are_those_of_the_reference_library(
     assert pyroaring.BitMap64.deserialize(encode_roaring64(PositionSet.of(positions))) == theirs
     if optimise:
         theirs.run_optimize()
-        assert encode_roaring64(PositionSet.of(positions)) == theirs.serialize()
+        # As runs or not, if that takes the same: it depends on how a bitmap was made.
+        assert len(encode_roaring64(PositionSet.of(positions))) == len(theirs.serialize())
     np.testing.assert_array_equal(decode_roaring64(theirs.serialize(), "").positions(), positions)
 
 

@@ -14,7 +14,7 @@ import pytest
 from built.contents import data_files, live_files, unused_files
 from built.delta_tables import BY_DATA, BY_ID, UNPARTITIONED, DeltaTable
 from effort import examples
-from hypothesis import given, strategies as st
+from hypothesis import example, given, strategies as st
 
 from icebergds import RewrittenDataFiles, Table, load_table
 from icebergds.catalog.address import TableAddress
@@ -553,6 +553,17 @@ CHANGES = st.lists(
     after=CHANGES,
     target=st.sampled_from([400, 1500, 1 << 20]),
     progress=st.booleans(),
+)
+# A file all of whose rows were deleted before is rewritten to none.
+@example(
+    version=2,
+    spec=BY_DATA,
+    granularity="partition",
+    before=[("upsert", 2)],
+    meanwhile=[("delete", 2)],
+    after=[],
+    target=400,
+    progress=False,
 )
 def test_rows_are_those_of_the_same_changes_without_a_rewrite(
     tmp_path_factory: pytest.TempPathFactory,

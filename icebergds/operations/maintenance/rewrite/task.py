@@ -8,6 +8,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -91,13 +92,14 @@ def move_deletes(plan: MovePlan, item: DeletesToMove, attempt: TaskAttempt) -> l
     """
     deleted = read_existing_deletes(plan.rewrite.read.io, item.deletes)
     rows = _rows_at(_positions_only(plan.rewrite.read), item.files, deleted)
-    ends = np.cumsum([count for _, count in item.written])
+    starts = np.cumsum([0, *(count for _, count in item.written)])
+    # None is written of files all of whose rows were deleted before.
     found = [
-        FilePositions(ref, PositionSet.of(part - (end - count)))
-        for (ref, count), end, part in zip(
-            item.written, ends, np.split(rows, rows.searchsorted(ends[:-1])), strict=True
+        FilePositions(ref, PositionSet.of(rows[first:last] - start))
+        for (ref, _), start, (first, last) in zip(
+            item.written, starts[:-1], pairwise(rows.searchsorted(starts)), strict=True
         )
-        if len(part)
+        if last > first
     ]
     if not found:
         return []
