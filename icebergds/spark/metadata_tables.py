@@ -119,7 +119,7 @@ def planned_frame(
     files = files_of_snapshot(plan, options) if plan.kind.is_of_snapshot else 0
     has_files = is_of_files or plan.kind is MetadataTable.PARTITIONS
     if has_files and 0 < files <= _FEW_FILES and not is_connect(spark):
-        return _local_frame(spark, plan, options)
+        return _local_frame(spark, plan, options, condition)
     if plan.kind is not MetadataTable.PARTITIONS:
         rows = files if is_of_files and may_be_joined else 0
         return _tasks_frame(spark, plan, _tasks(spark, plan, options, condition), rows)
@@ -151,8 +151,10 @@ def _tasks(
     return metadata_tasks(pruned, options, parallelism)
 
 
-def _local_frame(spark: SparkSession, plan: MetadataTablePlan, options: ReadOptions) -> DataFrame:
-    batches = read_metadata_table(plan, options).to_batches()
+def _local_frame(
+    spark: SparkSession, plan: MetadataTablePlan, options: ReadOptions, condition: Expr = TRUE
+) -> DataFrame:
+    batches = read_metadata_table(plan, options, condition).to_batches()
     rows = local_batches(spark, plan.columns, batches, are_nullable=False)
     # Spark would compile conditions on local rows at once, and fails to compile `typeof`.
     return rows.coalesce(1)

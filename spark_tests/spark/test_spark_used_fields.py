@@ -22,6 +22,12 @@ pytestmark = [pytest.mark.spark, pytest.mark.every_spark]
 Query = Callable[[DataFrame], DataFrame]
 
 
+@pytest.fixture(autouse=True)
+def _all_is_read(front: SparkSession) -> None:
+    """Aggregates are read, as if metadata answered none."""
+    front.conf.set("spark.icebergpy.metadata-aggregates", "false")
+
+
 @pytest.fixture(scope="module")
 def table(tmp_path_factory: pytest.TempPathFactory) -> Table:
     """Two versions of a partitioned table, with deletes by key and by position."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from icebergds.expr.bind import field_ids
-from icebergds.expr.nodes import TRUE
+from icebergds.expr.nodes import TRUE, Expr, and_
 from icebergds.formats.arrow.filter import filter_mask
 from icebergds.formats.arrow.types import schema_to_arrow
 from icebergds.formats.manifests.columns import EntryColumns, Int64s
@@ -53,14 +53,22 @@ _READERS = 4
 _ENTRIES_AT_A_TIME = 10_000
 
 
-def read_metadata_table(plan: MetadataTablePlan, options: ReadOptions) -> pa.Table:
-    """All rows, read in this process; errors are those of `read_metadata_task`."""
+def read_metadata_table(
+    plan: MetadataTablePlan, options: ReadOptions, condition: Expr = TRUE
+) -> pa.Table:
+    """All rows, read in this process; errors are those of `read_metadata_task`.
+
+    Args:
+        condition: bound to the metadata table's schema; manifests without rows that meet it are
+            not read.
+    """
+    pruned = replace(plan, row_filter=and_(plan.row_filter, condition))
 
     def read(task: MetadataTask) -> list[pa.RecordBatch]:
         return list(read_metadata_task(plan, task))
 
     with ThreadPoolExecutor(_READERS) as pool:
-        parts = pool.map(read, metadata_tasks(plan, options))
+        parts = pool.map(read, metadata_tasks(pruned, options))
         batches = [batch for part in parts for batch in part]
     return pa.Table.from_batches(batches, schema_to_arrow(plan.columns))
 

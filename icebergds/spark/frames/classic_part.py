@@ -145,8 +145,9 @@ class Part:
 
         def unread() -> DataFrame:
             assert left is not None, "it is asked for what is left"
-            rows, _ = left.rows(spark)
-            leaf = self._union(rows, None)
+            used = used_fields(found.node, self.root.columns) if left.narrows else None
+            rows, _ = left.rows(spark, used)
+            leaf = self._union(rows, used)
             beneath = self._on(leaf, found.node.children().head())
             return DataFrame(plan_dataset(spark, spark._jsparkSession, beneath), spark)
 
