@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -13,6 +13,7 @@ from icebergds.api.jobs import describing_jobs
 from icebergds.commit.operations import TableState
 from icebergds.errors import InvalidFilterError, InvalidOptionError
 from icebergds.formats.arrow.types import schema_to_arrow
+from icebergds.operations.read.aggregates import Function
 from icebergds.operations.read.options import (
     ReadOptions,
     parse_read_options,
@@ -21,15 +22,19 @@ from icebergds.operations.read.options import (
     scan_options,
 )
 from icebergds.operations.read.planned_scan import FileScanTask, file_tasks, plan_scan
-from icebergds.operations.read.row_count import count_rows, read_count
+from icebergds.operations.read.row_count import count_rows, extreme_value, read_count
 from icebergds.operations.read.scan_summary import ScanSummary, summarize
 from icebergds.operations.read.snapshot_read import plan_read, plan_task_groups
 from icebergds.scan.projection import parse_column_list
 from icebergds.scan.read.changes import read_task_group
+from icebergds.spec.types import TypeId, is_scalar
 
 if TYPE_CHECKING:
     import pandas
     from pyspark.sql import Column, DataFrame, SparkSession
+
+
+_WITHOUT_ORDER = (TypeId.UNKNOWN, TypeId.VARIANT, TypeId.GEOMETRY, TypeId.GEOGRAPHY)
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +150,32 @@ class TableScan:
             found = self._count(spark)
         return found if self.limit is None else min(found, self.limit)
 
+    def min(self, column: str) -> Any:
+        """The least value of a column, read in this process from as few files as it takes.
+
+        A file is not read if it has no deletes, metadata shows that the filter selects all its
+        rows, and its bounds are exact.
+
+        Args:
+            column: its name; the columns of the scan do not matter.
+
+        Returns:
+            As `to_arrow` returns it, in Python; None if there is no value that is not null. NaN is
+            greater than all other numbers.
+
+        Raises:
+            InvalidOptionError: the column does not exist, or its values have no order.
+            CorruptFileError, MissingFileError: metadata or a file that is read is damaged or does
+                not exist.
+
+        Other errors are those of `to_arrow`.
+        """
+        return self._extreme(Function.MIN, column)
+
+    def max(self, column: str) -> Any:
+        """The greatest value of a column; arguments, result and errors are those of `min`."""
+        return self._extreme(Function.MAX, column)
+
     def explain(self, spark: SparkSession | None = None) -> None:
         """Plans the scan and prints what it reads, what it skips and why.
 
@@ -207,6 +238,25 @@ class TableScan:
                 f"table {self._state.name}: {what} that is SQL text, and this one is a Column, "
                 'which Spark evaluates; give it as text, such as "id > 5", or use to_df(spark)'
             )
+
+    def _extreme(self, function: Function, column: str) -> Any:
+        self._refuse_column("without Spark, rows are chosen by a filter")
+        options = replace(self._read_options(None), columns=tuple(parse_column_list(column)))
+        self._refuse_changes(options, f"{function} reads")
+        if self.limit is not None:
+            raise InvalidOptionError(
+                f"table {self._state.name}: {function} is of all rows, but this scan has a limit"
+            )
+        _, plan = plan_read(self._state, options)
+        fields = plan.columns.fields
+        kind = fields[0].field_type
+        if len(fields) != 1 or not is_scalar(kind) or kind.type_id in _WITHOUT_ORDER:
+            raise InvalidOptionError(
+                f"table {self._state.name}: {column} is not one column whose values have an order"
+            )
+        stats_of = frozenset({fields[0].field_id})
+        scan = plan_scan(self._state, options, for_native=False, stats_of=stats_of)
+        return extreme_value(scan, function).as_py()
 
     def _count(self, spark: SparkSession | None) -> int:
         options = self._read_options(_zone_of(spark))

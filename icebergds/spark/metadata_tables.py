@@ -34,6 +34,7 @@ from icebergds.operations.read.options import (
 from icebergds.spark.arrow_output import shaper
 from icebergds.spark.errors import own_errors, prepare_thread, without_frames
 from icebergds.spark.local_rows import local_batches
+from icebergds.spark.scan import most_local_rows
 from icebergds.spark.session import in_zone_of, is_connect
 from icebergds.spark.types import spark_schema
 from icebergds.spark.user_schema import project_user_schema, refuse_second_choice
@@ -50,8 +51,6 @@ LOCAL = (
 """The metadata tables whose rows the driver has in memory."""
 # With more files, several tasks compute `partitions`; with fewer, the shuffle would take longer.
 _FILES_OF_ONE_TASK = 200_000
-# The driver reads the manifests of as few files in less time than a job takes to start.
-_FEW_FILES = 1000
 
 
 def metadata_table_frame(
@@ -118,7 +117,8 @@ def planned_frame(
     is_of_files = plan.kind.lists_files or plan.kind.lists_entries
     files = files_of_snapshot(plan, options) if plan.kind.is_of_snapshot else 0
     has_files = is_of_files or plan.kind is MetadataTable.PARTITIONS
-    if has_files and 0 < files <= _FEW_FILES and not is_connect(spark):
+    # The driver reads few files' entries in less time than a job takes to start.
+    if has_files and not is_connect(spark) and 0 < files <= most_local_rows(spark):
         return _local_frame(spark, plan, options, condition)
     if plan.kind is not MetadataTable.PARTITIONS:
         rows = files if is_of_files and may_be_joined else 0

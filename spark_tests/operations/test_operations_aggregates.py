@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import math
 import shutil
 import tempfile
@@ -18,6 +19,7 @@ from strategies.random_tables import RandomTable
 from strategies.small_values import filters
 
 from icebergds import load_table
+from icebergds.errors import InvalidOptionError
 from icebergds.expr.bind import bind
 from icebergds.expr.nodes import LOCAL_DAY, LOCAL_YEAR, TRUE, Expr
 from icebergds.expr.sql import parse_filter
@@ -335,3 +337,36 @@ def _shown(asked: Asked, found: Answered) -> dict[tuple[Any, ...], list[Any]]:
 
 def _as_read(kind: IcebergType, value: Any) -> Any:
     return to_array(kind, [value])[0].as_py()
+
+
+def test_the_least_and_the_greatest_value_of_a_scan(builder: TableBuilder) -> None:
+    builder.commit(
+        file_of(builder, [(1, 0.5, 3, 7), (4, None, 2, 9)]),
+        file_of(builder, [(2, math.nan, 1, None), (9, -1.5, 8, 1)], "y"),
+    )
+    table = load_table(str(builder.location))
+    assert (table.scan().min("id"), table.scan().max("id")) == (1, 9)
+    assert (table.scan("id < 9").min("id"), table.scan("id < 9").max("id")) == (1, 4)
+    assert table.scan().min("value") == -1.5
+    assert math.isnan(table.scan().max("value"))
+    assert math.isnan(table.scan("id = 2").min("value"))
+    assert table.scan("id = 2").max("day") is None
+    assert (table.scan().min("part"), table.scan().max("part")) == ("x", "y")
+    assert table.scan().max("at") == dt.datetime(1970, 1, 1, 8, tzinfo=dt.UTC)
+    assert table.scan("id > 100").min("id") is None
+    with pytest.raises(InvalidOptionError, match="nope"):
+        table.scan().min("nope")
+    with pytest.raises(InvalidOptionError, match="not one column whose values have an order"):
+        table.scan().min("id, day")
+    with pytest.raises(InvalidOptionError, match="has a limit"):
+        table.scan(limit=3).min("id")
+    with pytest.raises(InvalidOptionError, match="changes between snapshots"):
+        table.changes().min("id")
+
+
+def test_bounds_of_a_scan_are_those_of_its_rows_without_deleted_ones(builder: TableBuilder) -> None:
+    first = file_of(builder, [(1, 1.0, 0, 0), (2, 1.0, 0, 0), (3, 1.0, 0, 0)])
+    builder.commit(first)
+    builder.commit(*builder.deletion_vectors([(first, [0, 2])]))
+    scan = load_table(str(builder.location)).scan()
+    assert (scan.min("id"), scan.max("id"), scan.count()) == (2, 2, 1)

@@ -10,6 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from py4j.clientserver import JavaClient
 from pyspark.sql import DataFrame, SparkSession, functions as f
 from spark_reads import session_conf
 from sql_sessions import lake_session, rows
@@ -359,3 +360,33 @@ def test_few_rows_of_dataframes_are_read_by_the_driver(lake: SparkSession) -> No
         assert "Scan parquet" not in plan_text(frame)
         assert [row["id"] for row in frame.collect()] == [17]
         assert frame.join(lake.table("lake.db.t"), "id").count() == 1
+
+
+CALLS = {
+    "SELECT count(*), max(ts) FROM lake.db.t": 40,
+    "SELECT * FROM lake.db.t WHERE id = 17": 40,
+    "SELECT * FROM lake.db.t LIMIT 3": 40,
+    # What Spark reads needs a relation.
+    "SELECT * FROM lake.db.t WHERE id > 17": 70,
+}
+
+
+@pytest.mark.parametrize(("query", "most"), CALLS.items())
+def test_a_query_takes_few_calls_to_the_jvm(
+    lake: SparkSession, monkeypatch: pytest.MonkeyPatch, query: str, most: int
+) -> None:
+    lake.conf.set(LOCAL_ROWS, "12")
+    # The first queries look up classes.
+    for _ in range(2):
+        lake.sql(query).collect()
+    calls = []
+    send = JavaClient.send_command
+
+    def counted(self: JavaClient, command: str, *given: Any, **named: Any) -> Any:
+        calls.append(command)
+        return send(self, command, *given, **named)
+
+    monkeypatch.setattr(JavaClient, "send_command", counted)
+    lake.sql(query).collect()
+    # Objects that Python has collected are freed by calls, too.
+    assert len([each for each in calls if not each.startswith("m")]) <= most

@@ -1,11 +1,19 @@
-"""Counts the rows of a planned scan: from metadata if that is exact, else by reading."""
+"""Counts the rows of a planned scan, and finds least and greatest values.
+
+From metadata if that is exact, else by reading.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from icebergds.expr.nodes import TRUE
+from icebergds.formats.arrow.arrays import storage
+from icebergds.formats.arrow.types import to_array
 from icebergds.operations.read.aggregates import (
     Aggregate,
     Asked,
@@ -72,3 +80,37 @@ def counting_plan(plan: ReadPlan) -> ReadPlan:
     """The plan of a scan that returns as many rows in a single column, which is not read."""
     column = DELETED if returns_deleted(plan) else SPEC_ID
     return replace(plan, columns=Schema((column,)))
+
+
+def extreme_value(scan: PlannedScan, function: Function) -> pa.Scalar:
+    """The least or the greatest value of the only column of a scan, null if there is none.
+
+    NaN is greater than all other numbers, as in Spark.
+
+    Args:
+        scan: planned with the metrics of the column, which can be ordered.
+
+    Errors are those of `count_rows`.
+    """
+    [column] = scan.plan.columns.fields
+    asked = Asked(TRUE, (Aggregate(function, column),))
+    answered = answer(scan, asked)
+    parts = [to_array(column.field_type, total(answered, asked))]
+    for group in task_groups_of(scan, answered.unread):
+        batches = read_task_group(scan.plan, group)
+        parts.extend(_extreme(batch.column(0), function) for batch in batches)
+    return _extreme(pa.chunked_array(parts).combine_chunks(), function)[0]
+
+
+def _extreme(values: pa.Array, function: Function) -> pa.Array:
+    """An array of one value."""
+    values = storage(values).drop_null()
+    if pa.types.is_floating(values.type):
+        is_nan = pc.is_nan(values)
+        numbers = values.filter(pc.invert(is_nan))
+        if len(numbers) < len(values) and (function is Function.MAX or not len(numbers)):
+            return values.filter(is_nan)[:1]
+        values = numbers
+    if not len(values):
+        return pa.nulls(1, values.type)
+    return pa.array([pc.min_max(values)[function.value]], values.type)
