@@ -13,9 +13,17 @@ from pathlib import Path
 QUICK_JVM = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
 """Options of JVMs that live for a few minutes: optimising their code does not pay."""
 QUICK_SPARK = " ".join(
-    (*QUICK_JVM, "-XX:+UnlockDiagnosticVMOptions", "-XX:-BytecodeVerificationRemote")
+    (
+        *QUICK_JVM,
+        "-XX:+UnlockDiagnosticVMOptions",
+        "-XX:-BytecodeVerificationRemote",
+        "-Dspark.icebergpy.local-rows=0",
+    )
 )
-"""The same for Spark, whose many classes are not verified either."""
+"""The same for Spark, whose many classes are not verified either.
+
+Tables of tests are small, and most tests are of what jobs read, so drivers read no rows.
+"""
 
 
 @contextmanager

@@ -64,6 +64,7 @@ READ: list[tuple[str, str, str, Any]] = [
     ("batch-size", "3", "batch_size", 3),
     ("delete-cache-bytes", "0", "delete_cache_bytes", 0),
     ("wrong-counts", "Warn", "wrong_counts", WrongCounts.WARN),
+    ("metadata-aggregates", "False", "metadata_aggregates", False),
     ("pushdown", "True", "pushdown", True),
 ]
 
@@ -268,6 +269,7 @@ def test_what_an_argument_says_is_not_said_again(
             "all",
             "option 'isolation-level' = 'all': expected one of none, snapshot, serializable",
         ),
+        ("metadata-aggregates", "no", "option 'metadata-aggregates' = 'no': expected"),
         ("wrong-counts", "ignore", "option 'wrong-counts' = 'ignore': expected one of fail, warn"),
         ("start-snapshot-id", "x", "option 'start-snapshot-id' = 'x': expected a whole number"),
         ("start-timestamp", "x", "option 'start-timestamp' = 'x': expected a timestamp such as"),

@@ -13,7 +13,6 @@ from spark_reads import session_conf
 
 from icebergds import register
 from icebergds.spark import jvm
-from icebergds.spark.scan import LOCAL_ROWS
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -38,8 +37,6 @@ def _data_source_alone(spark: SparkSession) -> Iterator[None]:
     # The session of a test before may still be the active one, for Spark and for PySpark.
     spark.sparkContext._jvm.SparkSession.setActiveSession(spark._jsparkSession)
     type(spark)._activeSession = spark
-    # Tables of tests are small, and most tests are of what jobs read.
-    spark.conf.set(LOCAL_ROWS, "0")
     yield
     for name in ("reader", "writer", "native-scans"):
         spark.conf.set(f"spark.icebergpy.{name}", "false")
@@ -77,6 +74,5 @@ def front(spark: SparkSession) -> Iterator[SparkSession]:
     session = spark.newSession()
     register(session)
     session.conf.set("spark.sql.shuffle.partitions", "1")
-    session.conf.set(LOCAL_ROWS, "0")
     yield session
     session.catalog.clearCache()

@@ -24,8 +24,6 @@ def lake_session(spark: SparkSession, directory: Path) -> SparkSession:
         session.conf.set(f"spark.icebergpy.catalog.lake.{key}", value)
     session.conf.set("spark.sql.shuffle.partitions", "1")
     session.conf.set("spark.sql.session.timeZone", "UTC")
-    # Tables of tests are small, and most tests are of what jobs read.
-    session.conf.set("spark.icebergpy.local-rows", "0")
     register(session, sql=True)
     session.sql("CREATE NAMESPACE lake.db")
     return session

@@ -66,7 +66,6 @@ def lake(spark: SparkSession, table: Table) -> SparkSession:
         session.conf.set(name, value)
     session.conf.set("spark.sql.shuffle.partitions", "1")
     session.conf.set("spark.sql.session.timeZone", "UTC")
-    session.conf.set(LOCAL_ROWS, "0")
     register(session, sql=True)
     return session
 
