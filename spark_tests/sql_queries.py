@@ -118,24 +118,25 @@ class _Queries:
         return f"SELECT {', '.join(columns)} FROM {text}{where}"
 
     def _aggregates(self, visible: list[str], rows: str) -> str:
-        """Two columns of aggregates, or of groups by days and their aggregates."""
+        """Two columns of aggregates, of all rows or by days."""
         day = self._column(visible, ("day",))
-        key = self.rng.choice([day, day, f"year({day})", f"date({day})"])
         calls = []
         for _ in range(2):
-            column = self._column(visible, self.rng.choice([_COLUMNS, ("day",)]))
-            kinds = ["count(*)", "count({})", "min({})", "max({})", "count(DISTINCT {})"]
-            calls.append(self.rng.choice(kinds).format(column))
+            number, any_of = (self._column(visible, names) for names in (_NUMBERS, _COLUMNS))
+            kinds = ["count(*)", f"count({any_of})", f"min({number})", f"max({number})"]
+            calls.append(self.rng.choice([*kinds, f"count(DISTINCT {day})"]))
+        listed = f"{calls[0]} AS x0, {calls[1]} AS x1"
         match self.rng.randrange(5):
             case 0 | 1:
-                return f"SELECT {calls[0]} AS x0, {calls[1]} AS x1 {rows}"
+                return f"SELECT {listed} {rows}"
             case 2:
-                return f"SELECT DISTINCT {day} AS x0, 1 AS x1 {rows}"
+                days = f"SELECT DISTINCT {day} AS d {rows}"
+                return f"SELECT count(*) AS x0, count(d) AS x1 FROM ({days})"
             case 3:
-                having = f" HAVING {calls[1]} IS NOT NULL AND count(*) < 4"
-                return f"SELECT {key} AS x0, {calls[0]} AS x1 {rows} GROUP BY {key}{having}"
+                having = f" HAVING max({day}) >= {self._day()} AND count(*) < 4"
+                return f"SELECT {listed} {rows} GROUP BY {day}{having}"
             case _:
-                return f"SELECT {key} AS x0, {calls[0]} AS x1 {rows} GROUP BY {key}"
+                return f"SELECT year({day}) AS x0, {calls[0]} AS x1 {rows} GROUP BY year({day})"
 
     def _derived(self, depth: int) -> str:
         """A query that has all columns, of which conditions around it may be."""
