@@ -150,11 +150,12 @@ def native_frame(
     )
     if by_position and are_scalar and len(schema.fields) == len(fields) and not hidden:
         return rows
-    # Texts take far fewer JVM calls than columns, but Spark substitutes variables in them.
-    if by_id and are_scalar and not any("${" in field.name for field in fields):
-        if not all(stored.name_of(field) == field.name for field in fields):
-            rows = rows.selectExpr(*(_text(field, stored, hidden) for field in fields))
+    if by_id and are_scalar and all(stored.name_of(field) == field.name for field in fields):
+        # Takes far fewer JVM calls than selecting each column.
         return rows.to(all_nullable(spark_schema(plan.columns)))
+    # So do texts, but Spark substitutes variables in them.
+    if are_scalar and not any("${" in field.name or field.doc for field in fields):
+        return rows.selectExpr(*(_text(field, stored, hidden) for field in fields))
     return rows.select(*(_output(field, stored, hidden) for field in plan.columns.fields))
 
 
@@ -274,11 +275,12 @@ def _output(field: NestedField, stored: _StoredSchema, hidden: frozenset[int]) -
 
 
 def _text(field: NestedField, stored: _StoredSchema, hidden: frozenset[int]) -> str:
-    """The SQL of a scalar column, with its name in the table."""
+    """The SQL of a scalar column, with its name in the table, and without the field id of a name."""
     column = _quoted(stored.name_of(field))
+    same = f"if(true, {column}, {column})"
     if field.field_id in hidden:
-        column = f"{'nanvl' if field.field_type in _FLOATS else 'coalesce'}({column}, {column})"
-    return f"{column} AS {_quoted(field.name)}"
+        same = f"{'nanvl' if field.field_type in _FLOATS else 'coalesce'}({column}, {column})"
+    return f"{same} AS {_quoted(field.name)}"
 
 
 def _quoted(name: str) -> str:
