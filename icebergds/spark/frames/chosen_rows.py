@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pyspark.sql import DataFrame, SparkSession
 
 from icebergds.commit.operations import TableState
-from icebergds.expr.nodes import TRUE, Expr
+from icebergds.expr.nodes import TRUE, Expr, and_
 from icebergds.expr.sql_text import sql_text
 from icebergds.operations.read.aggregates import Answered, Asked, answer
 from icebergds.operations.read.first_rows import FirstRows, with_first_rows
@@ -158,7 +158,7 @@ def _answered(
     scan = _planned(
         state,
         options,
-        condition,
+        and_(condition, asked.condition),
         columns,
         for_native=has_native_scans(spark, state),
         as_one=as_one,
@@ -210,6 +210,7 @@ def _planned(
     schema = schema_of_read(state, options)
     read = schema if columns is None else project_columns(state.metadata, schema, columns)
     if first is not None:
+        condition = and_(condition, first.condition)
         stats_of |= {column.field_id for column in first.columns}
     scan = plan_scan(
         state,

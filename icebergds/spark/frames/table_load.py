@@ -35,7 +35,6 @@ from icebergds.spark.read_mark import marked_schema
 from icebergds.spark.scan import (
     ReadingWays,
     count_scan,
-    local_scan,
     planned_dataframe,
     reading_ways,
     scan_by_reader,
@@ -201,9 +200,6 @@ class PlannedLoad:
         if scan is None:
             groups = plan_task_groups(load.options, load.state, load.snapshot, load.plan)
             return planned_dataframe(spark, load.plan, groups), ()
-        local = local_scan(spark, scan, self.first) if used is None and load.is_native else None
-        if local is not None:
-            return local, ()
         if used is None:
             # They are put beneath a relation that has the names.
             return scan_by_reader(spark, scan, by_position=True, ways=self.ways)

@@ -1,8 +1,8 @@
-"""Finds the SELECTs that return the first rows of one table."""
+"""Finds the SELECTs that return the first rows of one table, and those that compute nothing."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from typing import Any
 
 from icebergds.expr.sql import column_parts
@@ -41,6 +41,30 @@ def first_rows(tree: _Node, analysis: QueryAnalysis) -> Mapping[int, FirstRows]:
             first = _first(select, analysis, numbers[0])
             if first is not None:
                 found[numbers[0]] = first
+    return found
+
+
+def plain_selects(tree: _Node, analysis: QueryAnalysis) -> Set[int]:
+    """The tables, by number, of which a SELECT shows columns, by a condition that is exact.
+
+    Spark computes what is in its plan itself, and not always as it does for files: it compares
+    times without a zone with instants by other rules, and fails to compile `typeof`. Nothing of
+    these remains in such a SELECT.
+    """
+    found = set()
+    for select in selects_of(tree):
+        numbers = analysis.numbers(select)
+        if len(numbers) != 1 or numbers[0] is None or not is_plain(select):
+            continue
+        if not {name for name, value in select.args.items() if value} <= _PARTS:
+            continue
+        order = select.args.get("order")
+        shown = [item.unalias() for item in select.expressions]
+        shown += [] if order is None else [each.this for each in order.expressions]
+        if all(is_star(node) or node.key == "column" for node in shown) and (
+            analysis.exact_condition(select) is not None
+        ):
+            found.add(numbers[0])
     return found
 
 

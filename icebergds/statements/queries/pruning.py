@@ -23,7 +23,7 @@ from icebergds.statements.queries.aggregates import aggregate_queries
 from icebergds.statements.queries.analysis import Equality, QueryAnalysis
 from icebergds.statements.queries.columns import named_columns, takes_all, words_of
 from icebergds.statements.queries.derived import selects_of
-from icebergds.statements.queries.first_rows import first_rows
+from icebergds.statements.queries.first_rows import first_rows, plain_selects
 from icebergds.statements.queries.joined_values import with_joined_values
 from icebergds.statements.queries.joins import is_plain
 from icebergds.statements.queries.needed import AggregateQuery, Needed, ViewNeeded
@@ -63,6 +63,7 @@ def prune(
     said = _Said()
     aggregates: Mapping[int, AggregateQuery] = {}
     first: Mapping[int, FirstRows] = {}
+    plain: Set[int] = frozenset()
     if tree is not None and outline is not None:
         analysis = QueryAnalysis(relations, tree, outline, setting, time_zone, datetime.now(UTC))
         try:
@@ -70,6 +71,7 @@ def prune(
                 # Before conditions of outer queries are added to those of inner ones.
                 aggregates = aggregate_queries(tree, analysis, query)
                 first = first_rows(tree, analysis)
+                plain = plain_selects(tree, analysis)
             said = _said(tree, analysis, needed, has_same_text=has_same_text)
         except RecursionError:
             _LOG.info("too many queries within each other: %s", query.written[:200])
@@ -94,8 +96,7 @@ def prune(
             as_one=as_one,
             aggregates=None if each.stars else aggregates.get(at),
             first=first.get(at),
-            # Spark computes conditions on rows in its plan at once, and fails to compile this one.
-            may_be_local=tree is not None and "typeof" not in words,
+            may_be_local=at in plain,
         )
         for at, each in enumerate(found)
     ]
