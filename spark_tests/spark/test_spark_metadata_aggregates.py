@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from py4j.clientserver import JavaClient
+from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession, functions as f
 from spark_reads import session_conf
 from sql_sessions import lake_session, rows
@@ -92,7 +93,7 @@ def both_ways(lake: SparkSession, ask: Callable[[], DataFrame]) -> tuple[Any, An
 
 ANSWERED = [
     "SELECT count(*) FROM {}",
-    "SELECT COUNT( 1 ), count(id), count(n) AS present FROM {} AS e",
+    "SELECT COUNT( 1 ), count(2), count(id), count(n) AS present FROM {} AS e",
     "SELECT min(ts), max(ts), min(id) + 1, max(v) - min(v) AS width FROM {}",
     "SELECT Min( ID ), max(t.`id`) FROM {}",
     "SELECT count(*) FROM {} WHERE day = DATE '2024-12-31'",
@@ -166,6 +167,17 @@ def test_parameters_in_what_is_not_read_are_left_out(lake: SparkSession) -> None
     assert [tuple(row) for row in lake.sql(query, args=[10, 25]).collect()] == [(15,)]
     named = "SELECT day, count(*) FROM lake.db.t WHERE id >= :low GROUP BY day"
     assert len(lake.sql(named, args={"low": 25}).collect()) == 2
+
+
+def test_names_in_another_case_are_refused_where_case_matters(lake: SparkSession) -> None:
+    queries = ("SELECT max(ID) FROM lake.db.t", "SELECT count(*) FROM lake.db.t WHERE ID > 3")
+    for query in queries:
+        assert len(rows(lake, query)) == 1
+        with (
+            session_conf(lake, "spark.sql.caseSensitive", "true"),
+            pytest.raises(AnalysisException, match="UNRESOLVED_COLUMN"),
+        ):
+            lake.sql(query)
 
 
 FRAMES: dict[str, Callable[[DataFrame], DataFrame]] = {

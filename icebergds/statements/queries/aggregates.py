@@ -275,7 +275,9 @@ class _Reader:
     def _call(self, function: Function, within: Cursor, span: Span) -> _Call:
         tokens = within.tokens[within.at : within.end]
         if function is Function.COUNT and len(tokens) == 1 and _is_constant(tokens[0]):
-            return _Call(span, Aggregate(function), None, "count(1)")
+            # Spark counts ones for a star.
+            counted = "1" if tokens[0].is_sign("*") else tokens[0].text
+            return _Call(span, Aggregate(function), None, f"count({counted})")
         is_distinct = function is Function.COUNT and within.take("DISTINCT")
         if within.is_done or not tokens[-1].is_identifier:
             raise _Unreadable

@@ -158,7 +158,7 @@ class QueryAnalysis:
             parsed = Conditions(tree, self.time_zone).exact(where.this)
             if not self._means_the_same(number, parsed):
                 return None
-            found = bind(parsed, schema, case_sensitive=False)
+            found = bind(parsed, schema, case_sensitive=self._is_case_sensitive)
         except UNREADABLE:
             return None
         return found if relaxed(found) == found else None
@@ -172,7 +172,9 @@ class QueryAnalysis:
             return None
         [name] = found[1]
         columns = [each for each in schema.fields if each.name.lower() == name.lower()]
-        return columns[0] if len(columns) == 1 else None
+        if len(columns) != 1 or (self._is_case_sensitive and columns[0].name != name):
+            return None
+        return columns[0]
 
     def equalities(self, select: _Node) -> Iterator[Equality]:
         """Columns of relations that must be equal to columns of other relations."""
