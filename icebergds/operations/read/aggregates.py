@@ -221,7 +221,9 @@ def _live_rows(file: PlannedFile, deleted: Mapping[str, PositionSet]) -> int | N
 
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_EXACT = (BOOLEAN, INT, LONG, FLOAT, DOUBLE, DATE, TIMESTAMP, TIMESTAMPTZ)
+EXACT_BOUNDS = (BOOLEAN, INT, LONG, FLOAT, DOUBLE, DATE, TIMESTAMP, TIMESTAMPTZ)
+"""Types of which bounds are values, but for NaN and zeros."""
+
 # Types whose partition values are read as values of the column, whatever type the column had.
 _OF_PARTITIONS = (BOOLEAN, INT, LONG, DATE, STRING)
 
@@ -288,7 +290,7 @@ class _Facts:
         if not is_counted or null_count is None or not 0 <= null_count <= rows:
             return _Column(None)
         nans = data_file.nan_value_counts.get(field_id) if is_floating(kind) else 0
-        if nans != 0 or not (kind in _EXACT or isinstance(kind, DecimalType)):
+        if nans != 0 or not (kind in EXACT_BOUNDS or isinstance(kind, DecimalType)):
             return _Column(null_count)
         bounds = decode_bounds(
             kind,

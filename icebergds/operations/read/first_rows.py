@@ -16,24 +16,13 @@ from icebergds.expr.bounds import Bounds, decode_bounds, is_floating
 from icebergds.expr.metrics import INHERITED, might_match
 from icebergds.expr.nodes import BoundPredicate, Expr, Operation, and_, or_
 from icebergds.formats.wrong_counts import WrongCounts
+from icebergds.operations.read.aggregates import EXACT_BOUNDS
 from icebergds.operations.read.planned_scan import PlannedScan, selects_whole
 from icebergds.scan.plan.files import PlannedFile
 from icebergds.spec.manifest import DataFile
-from icebergds.spec.types import (
-    BOOLEAN,
-    DATE,
-    DOUBLE,
-    FLOAT,
-    INT,
-    LONG,
-    STRING,
-    TIMESTAMP,
-    TIMESTAMPTZ,
-    DecimalType,
-    NestedField,
-)
+from icebergds.spec.types import STRING, DecimalType, NestedField
 
-_ORDERED = (BOOLEAN, INT, LONG, FLOAT, DOUBLE, DATE, TIMESTAMP, TIMESTAMPTZ, STRING)
+_ORDERED = (*EXACT_BOUNDS, STRING)
 
 
 @dataclass(frozen=True, slots=True)

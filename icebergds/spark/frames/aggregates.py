@@ -19,6 +19,7 @@ from icebergds.operations.read.aggregates import (
     Asked,
     Function,
     GroupKey,
+    total,
 )
 from icebergds.operations.read.first_rows import FirstRows, Order
 from icebergds.spark.frames.classic_conditions import converted_exactly
@@ -178,8 +179,7 @@ def _whole(spark: SparkSession, plan: AggregatePlan, answered: Answered) -> Data
     asked = plan.asked
     groups = [(group.values, group.results) for group in answered.groups]
     if not asked.keys and not groups:
-        empty = [0 if each.function is Function.COUNT else None for each in asked.aggregates]
-        groups = [((), empty)]
+        groups = [((), total(answered, asked))]
     fields = []
     for at, each in enumerate(plan.outputs):
         kind = each.column.field_type if isinstance(each, GroupKey) else _type_of(each)
