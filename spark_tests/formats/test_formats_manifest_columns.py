@@ -446,3 +446,26 @@ def test_schemas_may_be_given_without_specs(tmp_path: Path) -> None:
     data = container(java_schema(), [encoded([like_java(n) for n in range(60)])])
     manifest = store(tmp_path / "m.avro", data, added_snapshot_id=1)
     assert len(read_manifest_columns(IO, manifest, None, Schema(()))) == 60
+
+
+def test_the_same_bytes_are_decoded_once_for_the_same_statistics(tmp_path: Path) -> None:
+    entries = [like_java(n) for n in range(40)]
+    data = container(java_schema(), [encoded(entries)])
+    manifest = store(tmp_path / "m.avro", data, added_snapshot_id=1)
+    first = read_manifest_columns(IO, manifest, stats_ids=frozenset({1}))
+    again = read_manifest_columns(IO, manifest, stats_ids=frozenset({1}))
+    assert again.file_path is first.file_path
+    other = read_manifest_columns(IO, manifest, stats_ids=frozenset({1, 2}))
+    assert [sorted(columns.stats) for columns in (first, again, other)] == [[1], [1], [1, 2]]
+    inheriting = read_manifest_columns(
+        IO, replace(manifest, added_snapshot_id=2), stats_ids=frozenset({1})
+    )
+    assert inheriting.file_path is not first.file_path
+
+
+def test_other_bytes_at_the_same_path_are_other_files(tmp_path: Path) -> None:
+    for names in (["a", "b"], ["c", "d"], ["a", "b"]):
+        entries = [renamed(like_java(n), file_path=name) for n, name in enumerate(names)]
+        data = container(java_schema(), [encoded(entries)])
+        manifest = store(tmp_path / "m.avro", data, added_snapshot_id=1)
+        assert [entry.data_file.file_path for entry in read_manifest(IO, manifest)] == names

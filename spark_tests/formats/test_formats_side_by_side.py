@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import multiprocessing
 import os
 import threading
@@ -13,6 +14,7 @@ from icebergds.formats.manifests.side_by_side import (
     manifest_decoders,
     manifest_readers,
     reading_ahead,
+    uncollected,
 )
 from icebergds.io.fileio import FileIO
 from icebergds.spec.manifest import ManifestFile
@@ -90,3 +92,34 @@ def test_a_fork_does_not_wait_for_threads_that_it_lacks() -> None:
         fork.start()
         assert done.wait(60)
     fork.join(60)
+
+
+def test_python_collects_no_garbage_until_the_last_thread_has_made_its_objects() -> None:
+    seen = []
+    inside, leave = threading.Event(), threading.Event()
+
+    def other() -> None:
+        with uncollected():
+            inside.set()
+            leave.wait()
+
+    thread = threading.Thread(target=other)
+    thread.start()
+    inside.wait()
+    with pytest.raises(KeyError), uncollected():
+        seen.append(gc.isenabled())
+        raise KeyError
+    seen.append(gc.isenabled())
+    leave.set()
+    thread.join()
+    assert [*seen, gc.isenabled()] == [False, False, True]
+
+
+def test_who_has_switched_the_collection_off_finds_it_off() -> None:
+    gc.disable()
+    try:
+        with uncollected():
+            pass
+        assert not gc.isenabled()
+    finally:
+        gc.enable()

@@ -35,6 +35,7 @@ from icebergds.formats.manifests.side_by_side import decoding
 from icebergds.formats.manifests.stored_columns import StatsIds, StoredColumns
 from icebergds.formats.wrong_counts import WrongCounts
 from icebergds.io.fileio import FileIO
+from icebergds.spec.json.recent_documents import RecentDocuments
 from icebergds.spec.manifest import FileContent, FileFormat, ManifestEntryStatus, ManifestFile
 from icebergds.spec.partition import PartitionSpec, partition_type
 from icebergds.spec.schema import Schema
@@ -47,6 +48,8 @@ __all__ = [
     "read_small_manifests",
 ]
 
+# What was decoded lately. It takes 10 to 20 times as much memory as a manifest.
+_RECENT: RecentDocuments[EntryColumns] = RecentDocuments(64 * 2**20, lambda data: 20 * len(data))
 _FORMATS = frozenset(file_format.value for file_format in FileFormat)
 _STATISTICS_IDS = (
     ids.COLUMN_SIZES,
@@ -101,16 +104,11 @@ def read_manifest_columns(
     data = io.read_bytes(manifest.manifest_path)
     with decoding(len(data)):
         opened = _Opened.of(data, io.max_block_bytes, manifest, specs or {}, schema, history)
-        layout = without_fields(opened.layout, left_out)
-        try:
-            decoded = decode_entries(opened.container, layout, stats_ids, few_entries)
-        except CorruptFileError:
-            schema_json = _with_fixed_as_bytes(opened.container.schema_json)
-            if schema_json is None:
-                raise
-            layout = without_fields(_layout(schema_json, opened.container.what), left_out)
-            decoded = decode_entries(opened.container, layout, stats_ids, few_entries)
-        columns = _entry_columns(decoded, layout, manifest, opened.wanted, stats_ids, opened.what)
+        columns = _RECENT.get(
+            data,
+            (manifest, opened.wanted, stats_ids, left_out, few_entries),
+            lambda: _decoded(opened, stats_ids, left_out, few_entries),
+        )
         return opened.checked(columns, live_only, wrong_counts)
 
 
@@ -212,6 +210,21 @@ class _Opened:
         if not live_only:
             return columns
         return columns.filter(columns.status != ManifestEntryStatus.DELETED.value)
+
+
+def _decoded(
+    opened: _Opened, stats_ids: StatsIds, left_out: frozenset[int], few_entries: int
+) -> EntryColumns:
+    layout = without_fields(opened.layout, left_out)
+    try:
+        decoded = decode_entries(opened.container, layout, stats_ids, few_entries)
+    except CorruptFileError:
+        schema_json = _with_fixed_as_bytes(opened.container.schema_json)
+        if schema_json is None:
+            raise
+        layout = without_fields(_layout(schema_json, opened.what), left_out)
+        decoded = decode_entries(opened.container, layout, stats_ids, few_entries)
+    return _entry_columns(decoded, layout, opened.manifest, opened.wanted, stats_ids, opened.what)
 
 
 def _layout(schema_json: str, what: str) -> ManifestLayout:

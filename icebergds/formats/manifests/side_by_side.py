@@ -7,10 +7,11 @@ that are long enough for several cores.
 
 from __future__ import annotations
 
+import gc
 import os
 import threading
-from collections.abc import Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 
 from icebergds.io.fileio import FileIO
 from icebergds.io.locations import is_local
@@ -71,6 +72,34 @@ def decoding(size: int) -> AbstractContextManager[object]:
     return _turns.large if size >= _LARGE_BYTES else _turns.small
 
 
+@contextmanager
+def uncollected() -> Iterator[None]:
+    """Keeps Python from looking for unreachable cycles until the block ends.
+
+    Objects of files have no cycles, and while many are made, it takes as long as making them.
+    Threads may overlap.
+    """
+    with _collection.lock:
+        if not _collection.blocks:
+            _collection.is_on = gc.isenabled()
+            gc.disable()
+        _collection.blocks += 1
+    try:
+        yield
+    finally:
+        with _collection.lock:
+            _collection.blocks -= 1
+            if not _collection.blocks and _collection.is_on:
+                gc.enable()
+
+
+class _Collection:
+    """What `uncollected` changes: whether it is on without it, and how many blocks run."""
+
+    def __init__(self, is_on: bool) -> None:
+        self.lock, self.is_on, self.blocks = threading.Lock(), is_on, 0
+
+
 class _Turns:
     def __init__(self) -> None:
         self.small = threading.Lock()
@@ -90,11 +119,15 @@ def _cores() -> int:
 
 
 def _renew() -> None:
-    """A fork has none of the threads whose turn it was."""
-    global _turns
+    """A fork has none of the threads whose turn it was, and which kept garbage."""
+    global _turns, _collection
     _turns = _Turns()
+    if _collection.blocks and _collection.is_on:
+        gc.enable()
+    _collection = _Collection(True)
 
 
 _turns = _Turns()
+_collection = _Collection(True)
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_renew)

@@ -19,6 +19,7 @@ from icebergds.expr.metrics import INHERITED
 from icebergds.expr.nodes import LOCAL_DAY, Expr, Term
 from icebergds.formats.deletes.existing_deletes import read_existing_deletes
 from icebergds.formats.deletes.positions import PositionSet
+from icebergds.formats.manifests.side_by_side import uncollected
 from icebergds.formats.wrong_counts import WrongCounts
 from icebergds.operations.read.planned_scan import PlannedScan, selects_whole
 from icebergds.scan.column_paths import locate
@@ -39,6 +40,7 @@ from icebergds.spec.types import (
     TIMESTAMP,
     TIMESTAMPTZ,
     DecimalType,
+    IcebergType,
     NestedField,
 )
 from icebergds.spec.values.dates import MICROS_PER_DAY, civil_from_days
@@ -138,6 +140,11 @@ def answer(scan: PlannedScan, asked: Asked) -> Answered:
     if scan.plan.wrong_counts is not WrongCounts.FAIL:
         # Metadata is known to be wrong.
         return Answered((), 0, scan.files)
+    with uncollected():
+        return _answer(scan, asked)
+
+
+def _answer(scan: PlannedScan, asked: Asked) -> Answered:
     facts = _Facts(scan, asked)
     possible = [facts.may_tell(file) for file in scan.files]
     live = iter(_rows(scan, list(compress(scan.files, possible))))
@@ -233,6 +240,7 @@ class _Facts:
 
     def __init__(self, scan: PlannedScan, asked: Asked) -> None:
         self._asked = asked
+        self._columns = [_Kind.of(column) for column in asked.columns]
         self._counts_rows = all(each.column is None for each in asked.aggregates)
         self._is_whole = selects_whole(scan, asked.condition)
         self._places = {
@@ -242,7 +250,7 @@ class _Facts:
 
     def may_tell(self, file: PlannedFile) -> bool:
         """Whether the filter selects all rows of a file, and deletes do not prevent an answer."""
-        if file.contradicted and self._asked.columns:
+        if file.contradicted and self._columns:
             return False
         if file.has_deletes and not self._counts_rows:
             return False
@@ -257,9 +265,7 @@ class _Facts:
             rows: the number of its rows that are not deleted.
         """
         data_file = file.entry.data_file
-        columns = {
-            column.field_id: self._column(column, data_file) for column in self._asked.columns
-        }
+        columns = {kind.field_id: self._column(kind, data_file) for kind in self._columns}
         keys = []
         values = []
         for key in self._asked.keys:
@@ -277,8 +283,8 @@ class _Facts:
             results.append(result)
         return tuple(keys), tuple(values), results
 
-    def _column(self, column: NestedField, data_file: DataFile) -> _Column:
-        field_id, kind = column.field_id, column.field_type
+    def _column(self, kind: _Kind, data_file: DataFile) -> _Column:
+        field_id = kind.field_id
         place = self._places[data_file.spec_id].get(field_id)
         if place is not None:
             value = data_file.partition[place]
@@ -286,24 +292,42 @@ class _Facts:
             return _Column(nulls, value, value)
         rows = data_file.record_count
         null_count = data_file.null_value_counts.get(field_id)
-        is_counted = field_id not in INHERITED and data_file.value_counts.get(field_id) == rows
+        is_counted = not kind.is_inherited and data_file.value_counts.get(field_id) == rows
         if not is_counted or null_count is None or not 0 <= null_count <= rows:
             return _Column(None)
-        nans = data_file.nan_value_counts.get(field_id) if is_floating(kind) else 0
-        if nans != 0 or not (kind in EXACT_BOUNDS or isinstance(kind, DecimalType)):
+        if not kind.has_exact_bounds or (
+            kind.is_floating and data_file.nan_value_counts.get(field_id) != 0
+        ):
             return _Column(null_count)
         bounds = decode_bounds(
-            kind,
+            kind.field_type,
             data_file.lower_bounds.get(field_id),
             data_file.upper_bounds.get(field_id),
             True,
             data_file.file_format,
         )
         least, greatest = bounds.lower, bounds.upper
-        if is_floating(kind) and not (least and greatest):
+        if kind.is_floating and not (least and greatest):
             # Bounds do not say which zero it is.
             least = greatest = None
         return _Column(null_count, least, greatest)
+
+
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """A column, and what all files have in common that store it."""
+
+    field_id: int
+    field_type: IcebergType
+    is_inherited: bool
+    is_floating: bool
+    has_exact_bounds: bool
+
+    @classmethod
+    def of(cls, column: NestedField) -> _Kind:
+        field_id, kind = column.field_id, column.field_type
+        is_exact = kind in EXACT_BOUNDS or isinstance(kind, DecimalType)
+        return cls(field_id, kind, field_id in INHERITED, is_floating(kind), is_exact)
 
 
 @dataclass(frozen=True, slots=True)

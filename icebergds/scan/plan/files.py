@@ -24,7 +24,11 @@ from icebergds.expr.nodes import FALSE, TRUE, Expr, relaxed
 from icebergds.formats.manifests.counts import check_totals
 from icebergds.formats.manifests.manifest_list import read_snapshot_manifests
 from icebergds.formats.manifests.reader import EntryColumns, read_manifest_columns
-from icebergds.formats.manifests.side_by_side import manifest_decoders, reading_ahead
+from icebergds.formats.manifests.side_by_side import (
+    manifest_decoders,
+    reading_ahead,
+    uncollected,
+)
 from icebergds.formats.wrong_counts import WrongCounts
 from icebergds.io.fileio import FileIO
 from icebergds.scan.plan.counts import FileCounts, PlanCounts, count_plan
@@ -217,7 +221,7 @@ def gather_files(
     data = [m for m in manifests if m.content is ManifestContent.DATA]
     io = reading_ahead(io, [*deletes, *data])
     readers = manifest_decoders(manifests, None if with_metrics else _BYTES_AT_A_TIME)
-    with ThreadPoolExecutor(readers) as pool:
+    with ThreadPoolExecutor(readers) as pool, uncollected():
         side_by_side = pool.map if readers > 1 and len(manifests) > 1 else map
 
         written_with: set[bytes | None] = set()

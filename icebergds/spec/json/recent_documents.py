@@ -6,7 +6,7 @@ import json
 import threading
 import weakref
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import Any, Generic, TypeVar
 
 _Value = TypeVar("_Value")
@@ -21,37 +21,39 @@ class RecentDocuments(Generic[_Value]):
 
     Args:
         most_bytes: how many bytes of documents are kept, decompressed; a larger one is not.
+        weigh: about how many bytes a document takes when it is decompressed.
     """
 
-    def __init__(self, most_bytes: int) -> None:
+    def __init__(self, most_bytes: int, weigh: Callable[[bytes], int] | None = None) -> None:
         self._most_bytes, self._bytes = most_bytes, 0
-        self._values: OrderedDict[tuple[bytes, int | None], _Value] = OrderedDict()
+        self._weigh = weigh or _weight
+        self._values: OrderedDict[tuple[bytes, Hashable], _Value] = OrderedDict()
         self._lock = threading.Lock()
 
-    def find(self, data: bytes, limit: int | None) -> _Value | None:
+    def find(self, data: bytes, how: Hashable) -> _Value | None:
         """The value of a document that is kept.
 
         Args:
-            limit: how large it may be, decompressed; it was parsed with the same limit.
+            how: what else parsing depends on, such as how large it may be, decompressed.
         """
         with self._lock:
-            value = self._values.get((data, limit))
+            value = self._values.get((data, how))
             if value is not None:
-                self._values.move_to_end((data, limit))
+                self._values.move_to_end((data, how))
         return value
 
-    def get(self, data: bytes, limit: int | None, parse: Callable[[], _Value]) -> _Value:
+    def get(self, data: bytes, how: Hashable, parse: Callable[[], _Value]) -> _Value:
         """The value of a document, which is parsed if it is not kept."""
-        value = self.find(data, limit)
+        value = self.find(data, how)
         if value is None:
             value = parse()
-            self.put(data, limit, value)
+            self.put(data, how, value)
         return value
 
-    def put(self, data: bytes, limit: int | None, value: _Value) -> None:
+    def put(self, data: bytes, how: Hashable, value: _Value) -> None:
         """Keeps the value of a document: exactly what parsing it would give."""
-        key = data, limit
-        weight = _weight(data)
+        key = data, how
+        weight = self._weigh(data)
         if weight > self._most_bytes:
             return
         with self._lock:
@@ -60,7 +62,7 @@ class RecentDocuments(Generic[_Value]):
             self._values[key] = value
             while self._bytes > self._most_bytes:
                 (oldest, _), _ = self._values.popitem(last=False)
-                self._bytes -= _weight(oldest)
+                self._bytes -= self._weigh(oldest)
 
 
 def _weight(data: bytes) -> int:
