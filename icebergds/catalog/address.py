@@ -20,6 +20,7 @@ from icebergds.commit.operations import TableOperations, TableState
 from icebergds.errors import InvalidFilterError, InvalidOptionError, NoSuchTableError
 from icebergds.expr.names import split_name
 from icebergds.io.fileio import FileIO
+from icebergds.io.kept_reads import recent_reads
 from icebergds.io.known_properties import warn_of_names
 from icebergds.spec.updates.table_updates import TableUpdate
 
@@ -181,7 +182,8 @@ class TableAddress:
 
     def _io(self) -> FileIO:
         warn_of_names(self.storage_properties)
-        return FileIO(self.storage_properties, self.location_map)
+        properties = self.storage_properties
+        return FileIO(properties, self.location_map, recent=recent_reads(properties))
 
     def _loaded(self, catalog: Catalog) -> TableState:
         identifier = self._identifier()

@@ -26,6 +26,7 @@ from icebergds.catalog.common_properties import (
 from icebergds.catalog.config import catalog_properties, configured_catalogs, is_configured
 from icebergds.errors import InvalidOptionError
 from icebergds.io.fileio import FileIO
+from icebergds.io.kept_reads import recent_reads
 from icebergds.io.known_properties import warn_of_names
 from icebergds.io.storage_options import STORAGE_OPTIONS, is_of_storage, storage_properties_of
 from icebergds.suggestions import did_you_mean
@@ -75,7 +76,8 @@ def load_catalog(
     storage = storage_properties_of(properties)
     warn_of_names(storage)
     own = {key: value for key, value in properties.items() if key not in STORAGE_OPTIONS}
-    return factory(name, own, FileIO(storage, location_map or {}))
+    recent = recent_reads({**properties, "": name})
+    return factory(name, own, FileIO(storage, location_map or {}, recent=recent))
 
 
 def has_warehouse_location(name: str, properties: Mapping[str, str]) -> bool:

@@ -7,7 +7,6 @@ not percent-decoded, and `?`, `#`, spaces and brackets have no special meaning.
 from __future__ import annotations
 
 import builtins
-import copy
 import errno
 import os
 import stat
@@ -15,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 import pyarrow as pa
 
@@ -30,7 +29,7 @@ from icebergds.io.directory_markers import MARKED, make_marker, remove_marker
 from icebergds.io.exclusive import create_local, create_remote, require_exclusive
 from icebergds.io.failures import storage_error, storage_failures
 from icebergds.io.file_systems import use_file_system
-from icebergds.io.kept_reads import MAX_KEPT_BYTES, KeptReads
+from icebergds.io.kept_reads import MAX_KEPT_BYTES, KeptReads, RecentReads
 from icebergds.io.location_checks import (
     leaves_by_dots,
     leaving_error,
@@ -101,6 +100,7 @@ class FileIO:
             property `storage-credentials`.
         rows_refused: why the rows of the table must not be read, if its catalog restricts that;
             its files can be accessed all the same, which appends need.
+        recent: metadata that this process read or wrote lately; None to read all of it anew.
 
     Raises:
         InvalidOptionError: an option among the properties is malformed.
@@ -112,6 +112,7 @@ class FileIO:
     table_root: str = ""
     vended: VendedCredentials | None = field(default=None, compare=False)
     rows_refused: str = field(default="", repr=False)
+    recent: RecentReads | None = field(default=None, repr=False, compare=False)
     _kept: KeptReads | None = field(default=None, init=False, repr=False, compare=False)
     _ahead: ReadAhead[pa.NativeFile] | None = field(
         default=None, init=False, repr=False, compare=False
@@ -199,21 +200,13 @@ class FileIO:
 
     def without_map(self) -> FileIO:
         """The same storage for locations that are resolved already."""
-        plain = copy.copy(self)
-        object.__setattr__(plain, "location_map", {})
-        object.__setattr__(plain, "table_root", "")
-        return plain
+        return self._with(location_map={}, table_root="")
 
     def of_table(self, root: str) -> FileIO:
         """The same storage for the files of one table; see the argument `table_root`."""
         if self.table_root == root:
             return self
-        bound = copy.copy(self)
-        object.__setattr__(bound, "table_root", root)
-        object.__setattr__(bound, "_kept", self._kept)
-        object.__setattr__(bound, "_ahead", self._ahead)
-        object.__setattr__(bound, "_read", self._read)
-        return bound
+        return self._with(table_root=root, _kept=self._kept, _ahead=self._ahead, _read=self._read)
 
     def keeping_reads(self, max_bytes: int = MAX_KEPT_BYTES) -> FileIO:
         """The same storage, which remembers what `read_bytes` read.
@@ -226,9 +219,7 @@ class FileIO:
         """
         if self._kept is not None:
             return self
-        kept = copy.copy(self)
-        object.__setattr__(kept, "_kept", KeptReads(max_bytes))
-        return kept
+        return self._with(_kept=KeptReads(max_bytes))
 
     def expecting(self, opens: Iterable[Open]) -> FileIO:
         """The same storage, which opens files ahead, for who opens them in this order.
@@ -238,10 +229,8 @@ class FileIO:
         remote = [each for each in opens if not is_local(self.locate(each.location))]
         if len(remote) < 2:
             return self
-        expecting = copy.copy(self)
         files = [(each, partial(self._open, each)) for each in dict.fromkeys(remote)]
-        object.__setattr__(expecting, "_ahead", ReadAhead(files))
-        return expecting
+        return self._with(_ahead=ReadAhead(files))
 
     def reading_ahead(self, locations: Iterable[str], most: int) -> FileIO:
         """The same storage, whose `read_bytes` reads ahead, for who reads files in this order.
@@ -255,14 +244,19 @@ class FileIO:
         ahead = [each for each in dict.fromkeys(locations) if self._is_to_fetch(self.locate(each))]
         if len(ahead) < 2:
             return self
-        reading = copy.copy(self)
-        object.__setattr__(reading, "_kept", self._kept)
         files = [(each, partial(self._read_bytes, each)) for each in ahead]
-        object.__setattr__(reading, "_read", ReadAhead(files, most))
-        return reading
+        return self._with(_kept=self._kept, _read=ReadAhead(files, most))
+
+    def _with(self, **changes: object) -> Self:
+        """A copy for this process, which keeps and expects nothing but what it is given."""
+        changed = object.__new__(type(self))
+        nothing = {"_kept": None, "_ahead": None, "_read": None}
+        changed.__dict__.update({**self.__dict__, **nothing, **changes})
+        return changed
 
     def _is_to_fetch(self, path: str) -> bool:
-        return not is_local(path) and (self._kept is None or not self._kept.has(path))
+        is_kept = any(kept is not None and kept.has(path) for kept in (self._kept, self.recent))
+        return not is_local(path) and not is_kept
 
     def read_bytes(self, location: str) -> bytes:
         """Reads a whole file in one call to the storage.
@@ -273,8 +267,13 @@ class FileIO:
         """
         path = self.resolve(location)
         if self._kept is not None:
-            return self._kept.get(path, lambda: self._taken_or_read(location))
-        return self._taken_or_read(location)
+            return self._kept.get(path, lambda: self._recent_or_read(location, path))
+        return self._recent_or_read(location, path)
+
+    def _recent_or_read(self, location: str, path: str) -> bytes:
+        if self.recent is None or is_local(path):
+            return self._taken_or_read(location)
+        return self.recent.get(path, lambda: self._taken_or_read(location))
 
     def _taken_or_read(self, location: str) -> bytes:
         taken = None if self._read is None else self._read.take(location)
@@ -289,7 +288,7 @@ class FileIO:
             return self._remote(path, read_whole)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_kept": None, "_ahead": None, "_read": None}
+        return {**self.__dict__, "recent": None, "_kept": None, "_ahead": None, "_read": None}
 
     def open(
         self, location: str, size: int | None = None, first: Range | None = None
@@ -421,6 +420,7 @@ class FileIO:
                 local_files.write_file(path, data)
             else:
                 self._write_remote(path, lambda fs, key: fs.pipe_file(key, data))
+                self._wrote(path, data)
 
     def open_output(self, location: str) -> pa.NativeFile:
         """Opens a file for writing, replacing it if it exists; the caller closes it.
@@ -458,6 +458,11 @@ class FileIO:
             else:
                 protocol = protocol_of(path)
                 self._remote(path, lambda fs, key: create_remote(fs, protocol, key, data))
+                self._wrote(path, data)
+
+    def _wrote(self, path: str, data: bytes) -> None:
+        if self.recent is not None:
+            self.recent.put(path, data)
 
     def require_create(self, location: str) -> None:
         """Checks that `create` works at a location, before work that ends with it begins.
@@ -479,6 +484,7 @@ class FileIO:
             StorageError: it could not be deleted.
         """
         path = self.resolve(location)
+        self._forget([path])
         with self._failures("deleting", location, path, told_missing=False):
             if is_local(path):
                 local_files.delete_file(path)
@@ -565,9 +571,14 @@ class FileIO:
             else:
                 remote.setdefault(split_location(path)[:2], []).append(path)
         for group in remote.values():
+            self._forget(group)
             with self._failures("deleting", group[0], group[0], told_missing=False):
                 failed |= self._delete_remote(group)
         return failed
+
+    def _forget(self, paths: Iterable[str]) -> None:
+        if self.recent is not None:
+            self.recent.drop(paths)
 
     def _delete_remote(self, paths: builtins.list[str]) -> dict[str, Exception]:
         """Deletes files of one authority; returns the paths that failed, with their errors."""

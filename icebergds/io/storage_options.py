@@ -9,6 +9,7 @@ import re
 from collections.abc import Mapping
 
 from icebergds.errors import InvalidOptionError
+from icebergds.io.option_values import is_true
 
 STORAGE_SCHEMES = "storage-schemes"
 
@@ -18,7 +19,16 @@ MAX_BLOCK_BYTES = "max-block-bytes"
 STORAGE_CREDENTIALS = "storage-credentials"
 """Credentials by prefixes of locations, as JSON; `vended_credentials` parses it."""
 
-STORAGE_OPTIONS = (STORAGE_SCHEMES, MAX_METADATA_BYTES, MAX_BLOCK_BYTES, STORAGE_CREDENTIALS)
+MANIFEST_CACHE = "io.manifest.cache-enabled"
+"""Whether metadata of remote storage stays in memory, under Java's name; by default it does."""
+
+STORAGE_OPTIONS = (
+    STORAGE_SCHEMES,
+    MAX_METADATA_BYTES,
+    MAX_BLOCK_BYTES,
+    STORAGE_CREDENTIALS,
+    MANIFEST_CACHE,
+)
 """The names of all of them."""
 
 STORAGE_PREFIXES = ("s3.", "gcs.", "adls.", "hdfs.", "client.", "fs.")
@@ -42,6 +52,7 @@ def check_storage_options(properties: Mapping[str, str]) -> None:
     further_schemes(properties)
     size_limit(properties, MAX_METADATA_BYTES)
     size_limit(properties, MAX_BLOCK_BYTES)
+    keeps_metadata(properties)
 
 
 def size_limit(properties: Mapping[str, str], name: str) -> int | None:
@@ -56,6 +67,15 @@ def size_limit(properties: Mapping[str, str], name: str) -> int | None:
     if not given.strip().isdecimal() or int(given) == 0:
         raise InvalidOptionError(f"option {name!r} = {given!r}: expected a number of bytes above 0")
     return int(given)
+
+
+def keeps_metadata(properties: Mapping[str, str]) -> bool:
+    """Whether metadata of remote storage stays in memory.
+
+    Raises:
+        InvalidOptionError: the option is neither true nor false.
+    """
+    return is_true({MANIFEST_CACHE: "true", **properties}, MANIFEST_CACHE)
 
 
 def further_schemes(properties: Mapping[str, str]) -> frozenset[str]:

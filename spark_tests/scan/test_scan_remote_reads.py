@@ -31,7 +31,10 @@ _ROWS = pa.table(
 
 @pytest.fixture
 def catalog(s3: S3Server) -> Catalog:
-    catalog = load_catalog("s3lake", warehouse=s3.new_location(), **s3.properties)
+    """Keeps no metadata, so that what a first read asks for is counted."""
+    warehouse = s3.new_location()
+    keeps = {"io.manifest.cache-enabled": "false"}
+    catalog = load_catalog("s3lake", warehouse=warehouse, **keeps, **s3.properties)
     catalog.create_namespace("db")
     DELETES.clear()
     return catalog
@@ -47,6 +50,22 @@ def filled(catalog: Catalog, files: int, **properties: str) -> Table:
 def ids(rows: pa.Table) -> list[int]:
     found: list[int] = sorted(rows["id"].to_pylist())
     return found
+
+
+def test_metadata_that_was_written_or_read_before_is_not_asked_for(s3: S3Server) -> None:
+    warehouse = s3.new_location()
+    writer = load_catalog("s3lake", warehouse=warehouse, **s3.properties)
+    writer.create_namespace("db")
+    filled(writer, 2)
+    reader = load_catalog("s3reader", warehouse=warehouse, **s3.properties)
+    made = []
+    for catalog in (writer, reader, reader):
+        with counted() as requests:
+            assert catalog.load_table("db.t").scan().count() == 2000
+        made.append(requests.made)
+    # Others have the version of the table and its name; the list of manifests, and two of them.
+    newest = {"list_objects_v2": 1, "get_object": 1}
+    assert made == [newest, {"list_objects_v2": 1, "get_object": 1 + 1 + 2}, newest]
 
 
 def test_a_small_file_is_one_request_beside_others(catalog: Catalog) -> None:
