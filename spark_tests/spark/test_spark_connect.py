@@ -208,6 +208,28 @@ def test_frames_of_connect_leave_files_out_by_their_conditions(seen: Seen) -> No
     assert frames["schema"] == "struct<id:bigint,s:string>"
 
 
+def test_aggregates_of_connect_have_the_rows_and_names_of_reading(seen: Seen) -> None:
+    found = seen["aggregates"]
+    assert found["different"] == []
+    assert found["joined"] == 40
+    assert found["keys are kept"] == [2] * 4
+
+
+def test_metadata_answers_aggregates_of_connect_without_data_files(seen: Seen) -> None:
+    assert seen["aggregates"]["read"] == []
+    assert seen["aggregates"]["count"] == [20, 0]
+
+
+def test_aggregates_of_connect_can_be_ordered_by_columns_of_the_load(seen: Seen) -> None:
+    assert seen["aggregates"]["lineage"] == ["2025-01-02", "2025-01-01"]
+
+
+def test_first_rows_of_connect_are_those_of_all_and_read_only_their_files(seen: Seen) -> None:
+    assert seen["aggregates"]["first"] == []
+    top_fails, all_fail = seen["aggregates"]["fail without older files"]
+    assert (top_fails, all_fail) == (False, True)
+
+
 def test_frames_of_connect_leave_deleted_rows_out_in_files_that_spark_reads(seen: Seen) -> None:
     assert seen["frames"]["deleted"] == []
     assert seen["frames"]["not deleted"] == 60

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -10,6 +9,14 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from aggregate_frames import (
+    DAYS,
+    FIRST_OF_FRAMES,
+    FRAMES,
+    READ_IN_PART_FRAMES,
+    SCHEMA,
+    of_day,
+)
 from py4j.clientserver import JavaClient
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession, functions as f
@@ -21,26 +28,8 @@ from icebergds.errors import InvalidOptionError
 
 pytestmark = [pytest.mark.spark, pytest.mark.every_spark]
 
-SCHEMA = "id bigint, day date, ts timestamp, v double, n int, s string"
 SETTING = "spark.icebergpy.metadata-aggregates"
 LOCAL_ROWS = "spark.icebergpy.local-rows"
-DAYS = 4
-FIRST = dt.datetime(2024, 12, 30, tzinfo=dt.UTC)
-
-
-def of_day(number: int) -> pa.Table:
-    """Ten rows, in the order of time; of `n`, every third is null."""
-    hours = range(10)
-    return pa.table(
-        {
-            "id": pa.array([10 * number + hour for hour in hours], pa.int64()),
-            "day": pa.array([(FIRST + dt.timedelta(number)).date()] * 10),
-            "ts": [FIRST + dt.timedelta(number, hours=hour) for hour in hours],
-            "v": [number + hour / 8 + 0.5 for hour in hours],
-            "n": pa.array([hour if hour % 3 else None for hour in hours], pa.int32()),
-            "s": ["x"] * 10,
-        }
-    )
 
 
 @pytest.fixture(scope="module")
@@ -180,24 +169,6 @@ def test_names_in_another_case_are_refused_where_case_matters(lake: SparkSession
             lake.sql(query)
 
 
-FRAMES: dict[str, Callable[[DataFrame], DataFrame]] = {
-    "all": lambda t: t.agg(f.count("*"), f.min("id"), f.max("ts").alias("m"), f.count("n")),
-    "of days": lambda t: t.where(f.col("day") < "2025-01-01").agg(f.count("*"), f.max("id")),
-    "by day": lambda t: t.groupBy("day").count(),
-    "ordered": lambda t: t.groupBy("day").agg(f.max("id").alias("m")).orderBy(f.desc("m")).limit(2),
-    "by year": lambda t: t.groupBy(f.year("ts")).agg(f.count("*"), f.min("v")),
-    "by date": lambda t: t.groupBy(f.to_date("ts").alias("d")).count().where("count > 3"),
-    "having": lambda t: t.groupBy("day").count().where("count > 9").select("day"),
-    "nothing": lambda t: t.where("id > 1000").agg(f.count("*"), f.max("id")),
-}
-READ_IN_PART_FRAMES: dict[str, Callable[[DataFrame], DataFrame]] = {
-    "some": lambda t: t.where("id >= 15").agg(f.count("*"), f.max("id"), f.min("v")),
-    "some by day": lambda t: t.where("id > 5").groupBy("day").agg(f.max("id"), f.count("n")),
-    "chosen": lambda t: t.select("id", "day").where("id > 3").groupBy("day").agg(f.min("id")),
-    "by text": lambda t: t.groupBy("s").count(),
-    "distinct": lambda t: t.agg(f.count_distinct("id"), f.count("*")),
-    "sum": lambda t: t.groupBy("day").agg(f.sum("id"), f.count("*")),
-}
 NATIVE = pytest.mark.parametrize("native", ["true", "false"])
 
 
@@ -293,16 +264,6 @@ def test_any_rows_are_read_from_few_files(lake: SparkSession) -> None:
     exploded = "SELECT explode(array()) FROM lake.db.t LIMIT 7"
     [(text,)] = rows(lake, f"EXPLAIN {exploded}")
     assert "4 of 4 kept" in text
-
-
-FIRST_OF_FRAMES: dict[str, tuple[Callable[[DataFrame], DataFrame], int]] = {
-    "top": (lambda t: t.orderBy(f.desc("ts")).limit(5), 1),
-    "top of some": (lambda t: t.where("id < 25").select("id", "s").sort("id").limit(13), 2),
-    "computed": (lambda t: t.select("id", f.upper("s")).orderBy(f.col("id").desc()).limit(3), 1),
-    "nulls": (lambda t: t.orderBy("n", "id").limit(3), 4),
-    "by another": (lambda t: t.select((-f.col("id")).alias("id")).orderBy("id").limit(3), 4),
-    "filtered after": (lambda t: t.orderBy("id").limit(12).where("id > 3"), 2),
-}
 
 
 @NATIVE

@@ -13,13 +13,13 @@ from icebergds.expr.names import in_backticks
 from icebergds.expr.nodes import TRUE, Expr, and_
 from icebergds.operations.read.aggregates import Answered
 from icebergds.operations.read.first_rows import FirstRows
-from icebergds.spark.frames.aggregates import (
+from icebergds.spark.frames.answers import answered_frame
+from icebergds.spark.frames.chosen_rows import may_answer
+from icebergds.spark.frames.classic_aggregates import (
     AggregatePlan,
     aggregate_in,
-    answered_frame,
     first_rows_in,
 )
-from icebergds.spark.frames.chosen_rows import may_answer
 from icebergds.spark.frames.classic_conditions import converted
 from icebergds.spark.frames.kept_relations import KeptRelation, keep_relation, kept_relation
 from icebergds.spark.frames.table_load import MetadataLoad, PlannedLoad, TableLoad
@@ -129,7 +129,7 @@ class Part:
             found = aggregate_in(plan, load.table_schema, root.columns, session_zone(spark))
         if found is None:
             return None, self
-        answered, left = load.answered(spark, found.asked)
+        answered, left = load.answered(spark, found.query.asked)
         if answered is not None:
             return self._with_answer(plan, found, answered, left), self
         if self._condition == TRUE and kept_relation(spark, load) is not None:
@@ -151,7 +151,7 @@ class Part:
             beneath = self._on(leaf, found.node.children().head())
             return DataFrame(plan_dataset(spark, spark._jsparkSession, beneath), spark)
 
-        rows = answered_frame(spark, found, answered, None if left is None else unread)
+        rows = answered_frame(spark, found.query, answered, None if left is None else unread)
         local = in_jvm(spark, "org.apache.spark.sql.catalyst.plans.logical.LocalRelation")
         no_rows = in_jvm(spark, "scala.collection.immutable.Nil$.MODULE$")
         # A union has the attributes of its first side.

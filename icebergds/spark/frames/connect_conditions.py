@@ -53,7 +53,7 @@ _OPERATORS: dict[str, tuple[str, int | None]] = {
     "isNotNull": (Operation.NOT_NULL, 1),
     "startsWith": (Operation.STARTS_WITH, 2),
 }
-_ZONE = "spark.sql.session.timeZone"
+ZONE = "spark.sql.session.timeZone"
 
 
 def converted(
@@ -75,6 +75,24 @@ def converted(
         return bind(tree.of_text(condition) or TRUE, schema)
     expression = getattr(condition, "_expr", None)
     return TRUE if expression is None else bound_condition(tree, expression, schema, tree.is_alike)
+
+
+def exactly(
+    condition: Any, schema: Schema, columns: Sequence[NestedField], setting: Setting
+) -> Expr | None:
+    """A bound predicate that is true for just the rows for which a condition is, if there is one.
+
+    Arguments are those of `converted`.
+    """
+    tree = _Tree(schema, columns, setting)
+    if isinstance(condition, str):
+        exact = tree.of_text(condition)
+    else:
+        expression = getattr(condition, "_expr", None)
+        if expression is None:
+            return None
+        exact, _ = exact_condition(tree, expression, schema, tree.is_alike)
+    return None if exact is None else bind(exact, schema)
 
 
 def converted_exactly(
@@ -140,7 +158,7 @@ class _Tree:
     _names: Names = Names()
 
     def of_text(self, text: str) -> Expr | None:
-        zone = self._setting(_ZONE)
+        zone = self._setting(ZONE)
         return plannable_condition(text, self._schema, zone, self._setting, self._path_of)
 
     def is_alike(self, found: Expr) -> bool:

@@ -15,6 +15,7 @@ import json
 import os
 import sys
 
+import connect_aggregates
 import connect_definitions
 import connect_evolution
 import connect_frames
@@ -45,6 +46,7 @@ def main(directory: str, table: str, relative: str, modes: str, programs: str, s
     seen["frames"] = connect_frames.see(
         spark, os.path.join(directory, "frames"), int(programs), seed
     )
+    seen["aggregates"] = connect_aggregates.see(spark, os.path.join(directory, "aggregates"))
     seen["evolution"] = connect_evolution.see(spark, os.path.join(directory, "shaped"))
     seen["sql rows"] = connect_sql_rows.see(spark, os.path.join(directory, "sql_rows"))
     seen["definitions"] = connect_definitions.see(spark, os.path.join(directory, "defined"))

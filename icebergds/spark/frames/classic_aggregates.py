@@ -1,31 +1,21 @@
-"""Finds aggregates in the plan of a classic DataFrame, and answers them from metadata."""
+"""Finds aggregates and first rows in the plan of a classic DataFrame."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from pyspark.sql import Column, DataFrame, SparkSession, functions as f
-
 from icebergds.expr.bind import bind
 from icebergds.expr.conditions import UNREADABLE
-from icebergds.expr.names import in_backticks
 from icebergds.expr.nodes import LOCAL_DAY, LOCAL_YEAR, TRUE, Expr, and_
-from icebergds.operations.read.aggregates import (
-    Aggregate,
-    Answered,
-    Asked,
-    Function,
-    GroupKey,
-    total,
-)
+from icebergds.operations.read.aggregates import Aggregate, Function, GroupKey
 from icebergds.operations.read.first_rows import FirstRows, Order
+from icebergds.spark.frames.answers import AggregateQuery
 from icebergds.spark.frames.classic_conditions import converted_exactly
-from icebergds.spark.local_rows import local_rows
 from icebergds.spec.schema import Schema
-from icebergds.spec.types import DATE, LONG, NestedField
+from icebergds.spec.types import DATE, NestedField
 
 Columns: TypeAlias = Mapping[int, NestedField]
 """The columns of a load by the expression ids of their attributes."""
@@ -46,13 +36,11 @@ class AggregatePlan:
     Attributes:
         node: the Catalyst node, a JVM object.
         depth: how many nodes are above it.
-        outputs: for each column of its output, the key or the aggregate that it shows.
     """
 
     node: Any
     depth: int
-    asked: Asked
-    outputs: tuple[GroupKey | Aggregate, ...]
+    query: AggregateQuery
 
 
 def aggregate_in(
@@ -80,9 +68,7 @@ def aggregate_in(
         ]
     except _Unreadable:
         return None
-    aggregates = tuple(dict.fromkeys(each for each in outputs if isinstance(each, Aggregate)))
-    asked = Asked(condition, aggregates, tuple(dict.fromkeys(keys)), time_zone)
-    return AggregatePlan(plan, depth, asked, tuple(outputs))
+    return AggregatePlan(plan, depth, AggregateQuery.of(condition, keys, outputs, time_zone))
 
 
 def first_rows_in(plan: Any, schema: Schema, columns: Columns) -> FirstRows | None:
@@ -130,110 +116,6 @@ def _order(sort: Mapping[str, Any], columns: Columns) -> Order:
 
 
 _OF_ORDER = ("direction", "nullOrdering")
-
-
-def answered_frame(
-    spark: SparkSession,
-    plan: AggregatePlan,
-    answered: Answered,
-    unread: Callable[[], DataFrame] | None,
-) -> DataFrame:
-    """The output of an aggregate, by position.
-
-    Args:
-        unread: the columns of the load in the rows that are left and count; None if there are none.
-    """
-    asked = plan.asked
-    if unread is None and all(key.term is None for key in asked.keys):
-        return _whole(spark, plan, answered)
-    columns = list({key.column.field_id: key.column for key in asked.keys}.values())
-    results = [_result_name(at) for at in range(len(asked.aggregates))]
-    fields = [_nullable(at, column.name, column.field_type) for at, column in enumerate(columns)]
-    fields += [
-        _nullable(len(columns) + at, results[at], _type_of(each))
-        for at, each in enumerate(asked.aggregates)
-    ]
-    places = [asked.keys.index(_key_of(asked, column)) for column in columns]
-    rows = local_rows(
-        spark,
-        Schema(tuple(fields)),
-        [(*(group.values[at] for at in places), *group.results) for group in answered.groups],
-    )
-    if unread is not None:
-        left = unread().select(
-            *(f.col(in_backticks((column.name,))) for column in columns),
-            *(_of_row(each) for each in asked.aggregates),
-        )
-        rows = rows.union(left)
-    grouped = rows.groupBy(*(_group_column(key) for key in asked.keys)).agg(
-        *(_of_results(each, results[at]) for at, each in enumerate(asked.aggregates)),
-        *([] if asked.aggregates else [f.lit(1)]),
-    )
-    names = [f"c{at}" for at in range(len(grouped.columns))]
-    shown = [*asked.keys, *asked.aggregates]
-    return grouped.toDF(*names).select(*(names[shown.index(each)] for each in plan.outputs))
-
-
-def _whole(spark: SparkSession, plan: AggregatePlan, answered: Answered) -> DataFrame:
-    """The output if metadata answers all of it: no job computes it."""
-    asked = plan.asked
-    groups = [(group.values, group.results) for group in answered.groups]
-    if not asked.keys and not groups:
-        groups = [((), total(answered, asked))]
-    fields = []
-    for at, each in enumerate(plan.outputs):
-        kind = each.column.field_type if isinstance(each, GroupKey) else _type_of(each)
-        fields.append(_nullable(at, f"c{at}", kind))
-    shown = [*asked.keys, *asked.aggregates]
-    places = [shown.index(each) for each in plan.outputs]
-    rows = [[(*values, *results)[place] for place in places] for values, results in groups]
-    return local_rows(spark, Schema(tuple(fields)), rows)
-
-
-def _nullable(number: int, name: str, kind: Any) -> NestedField:
-    return NestedField(number + 1, name, kind, required=False)
-
-
-def _result_name(at: int) -> str:
-    return f"icebergds_result_{at}"
-
-
-def _key_of(asked: Asked, column: NestedField) -> GroupKey:
-    return next(key for key in asked.keys if key.column.field_id == column.field_id)
-
-
-def _type_of(aggregate: Aggregate) -> Any:
-    if aggregate.function is Function.COUNT or aggregate.column is None:
-        return LONG
-    return aggregate.column.field_type
-
-
-def _group_column(key: GroupKey) -> Column:
-    column = f.col(in_backticks((key.column.name,)))
-    if key.term is None:
-        return column
-    day = column.cast("date")
-    return day if key.term == LOCAL_DAY else f.year(day)
-
-
-def _of_row(aggregate: Aggregate) -> Column:
-    """What a row that is read adds to a result."""
-    if aggregate.column is None:
-        return f.lit(1).cast("bigint")
-    column = f.col(in_backticks((aggregate.column.name,)))
-    if aggregate.function is Function.COUNT:
-        return f.when(column.isNull(), 0).otherwise(1).cast("bigint")
-    return column
-
-
-def _of_results(aggregate: Aggregate, name: str) -> Column:
-    match aggregate.function:
-        case Function.COUNT:
-            return f.coalesce(f.sum(name), f.lit(0).cast("bigint"))
-        case Function.MIN:
-            return f.min(name)
-        case Function.MAX:
-            return f.max(name)
 
 
 def _kind(node: Any) -> str:
