@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 
 from icebergds.commit.operations import TableState
 from icebergds.errors import (
-    InvalidDataError,
     InvalidOptionError,
     UnsupportedFeatureError,
     ValidationError,
@@ -62,13 +61,14 @@ class CommitBase:
         """A partition spec of the table.
 
         Raises:
-            InvalidDataError: the table has no such spec.
+            ValidationError: the table does not have it, or no longer.
         """
         spec = self.metadata.specs_by_id.get(spec_id)
         if spec is None:
-            raise InvalidDataError(
+            raise ValidationError(
                 f"table {self.name}: files were written with partition spec {spec_id}, but the "
-                f"table has only specs {sorted(self.metadata.specs_by_id)}; write the files again"
+                f"table has only specs {sorted(self.metadata.specs_by_id)}; a commit may have "
+                "removed it since; write the files again"
             )
         return spec
 

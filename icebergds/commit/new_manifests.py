@@ -67,7 +67,8 @@ def new_manifests(
         data_sequence_number: for the files, if their rows are from earlier commits.
 
     Raises:
-        InvalidDataError: a file is listed twice, or its partition spec is not in the table.
+        InvalidDataError: a file is listed twice.
+        ValidationError: the table does not have its partition spec, or no longer.
     """
     if not len(files):
         return []
@@ -86,7 +87,7 @@ def numbered_manifests(
         key: what `files` depends on; the manifests of an earlier attempt with this key are reused.
 
     Raises:
-        InvalidDataError: as for `new_manifests`.
+        InvalidDataError, ValidationError: as for `new_manifests`.
     """
     if not files:
         return []

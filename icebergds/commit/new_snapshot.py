@@ -49,9 +49,15 @@ def snapshot_change(
     Returns the change that adds the snapshot to the table, and the snapshot.
 
     Raises:
+        ValidationError: the table no longer has the partition spec of a manifest.
         InvalidOptionError: the options have a snapshot property with a reserved name.
     """
     metadata = base.metadata
+    before = {manifest.manifest_path for manifest in base.manifests}
+    for manifest in new.manifests:
+        if manifest.manifest_path not in before:
+            # An earlier attempt may have written it, and expiry removes specs without files.
+            base.spec(manifest.partition_spec_id)
     manifests = [
         _with_sequence_number(manifest, base.sequence_number) for manifest in new.manifests
     ]

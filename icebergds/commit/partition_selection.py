@@ -81,7 +81,7 @@ def partitions_of(base: CommitBase, files: Iterable[DataFile | DataFileRef]) -> 
     """Selects the partitions that files are in.
 
     Raises:
-        InvalidDataError: the table does not have the partition spec of a file.
+        ValidationError: the table no longer has the partition spec of a file.
     """
     partitions = {partition_of(file): file.partition for file in files}
     by_spec: dict[int, list[tuple[Any, ...]]] = {}

@@ -123,6 +123,14 @@ class RowDelta:
                     f"table {base.name} has format version {version}, which requires {expected}, "
                     f"not {file.file_path}; read the table again and repeat the operation"
                 )
+            for field_id in file.equality_ids:
+                # Another writer may have dropped the column, and an expiry the schemas with it.
+                if all(schema.find_field(field_id) is None for schema in base.metadata.schemas):
+                    raise ValidationError(
+                        f"table {base.name} has no schema with field {field_id}, by which "
+                        f"{file.file_path} deletes rows, or no longer; read the table again and "
+                        "repeat the operation"
+                    )
             if file.is_deletion_vector and file.referenced_data_file in with_vector:
                 raise InvalidDataError(
                     f"table {base.name}: {file.referenced_data_file} gets two deletion vectors in "

@@ -21,6 +21,13 @@ from icebergds.commit.snapshot_commit import Action, commit_snapshot
 from icebergds.errors import CommitConflictError, CommitStateUnknownError, ValidationError
 from icebergds.expr.sql import parse_filter
 from icebergds.io.fileio import FileIO
+from icebergds.spec.partition import PartitionSpec
+from icebergds.spec.updates.table_updates import (
+    LAST_ADDED,
+    AddPartitionSpec,
+    RemovePartitionSpecs,
+    SetDefaultSpec,
+)
 from icebergds.testing.faults import Crash, Fault, Faults, FaultyFileIO, FaultyOperations, When
 
 _Make = Callable[[CommitTable], Action]
@@ -268,3 +275,25 @@ def test_files_that_cannot_be_deleted_do_not_hide_that_the_commit_succeeded(
     commit_snapshot(operations, Append((table.file([9], 1),)))
     assert faults.calls == ["delete_all"]
     assert 9 in table.ids()
+
+
+@pytest.mark.parametrize("kind", [FastAppend, Append])
+@pytest.mark.parametrize("attempt", [1, 2])
+def test_files_of_a_partition_spec_that_was_removed_meanwhile_are_refused(
+    tmp_path: Path, kind: type[FastAppend | Append], attempt: int
+) -> None:
+    table = create_table(tmp_path / "t")
+    file = table.file([1])
+    base = table.state
+
+    def evolve_and_expire() -> None:
+        table.change(AddPartitionSpec(PartitionSpec(1, ())), SetDefaultSpec(LAST_ADDED))
+        table.change(RemovePartitionSpecs((0,)))
+
+    if attempt == 1:
+        evolve_and_expire()
+    operations = InterleavedOperations(table.operations, [evolve_and_expire] * (attempt - 1))
+    with pytest.raises(ValidationError, match=r"partition spec 0.* only specs \[1\].*again"):
+        commit_snapshot(operations, kind((file,)), base=base if attempt == 2 else None)
+    assert table.metadata.snapshots == ()
+    assert list((table.location / "metadata").glob("*.avro")) == []

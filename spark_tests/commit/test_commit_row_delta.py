@@ -191,6 +191,13 @@ def test_deletes_by_equality_alone_conflict_with_nothing(race: Race) -> None:
     race.table.commit(RowDelta((race.table.file([1], 1),), (keys,)))
 
 
+def test_keys_of_a_column_that_no_schema_has_any_more_are_refused(race: Race) -> None:
+    keys = race.builder.equality_deletes(["id"], [(1,)], partition=(1,))
+    gone = replace(keys, equality_ids=(1, 99))
+    with pytest.raises(ValidationError, match=r"no schema with field 99.*repeat the operation"):
+        race.table.commit(RowDelta((), (gone,)))
+
+
 def test_keys_deleted_in_a_partition_need_all_files_to_be_of_that_spec(race: Race) -> None:
     keys = race.builder.equality_deletes(["id"], [(1,)], partition=(1,))
     race.table.change(AddPartitionSpec(PartitionSpec(1)), SetDefaultSpec(-1))

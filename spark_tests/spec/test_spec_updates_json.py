@@ -111,9 +111,12 @@ REQUIREMENTS: st.SearchStrategy[TableRequirement] = st.one_of(
 
 
 def bare(obj: Any) -> Any:
-    """JSON without members that may be left out: null and empty lists."""
+    """JSON without members that may be left out: null, empty lists, and the number of version 1."""
     if isinstance(obj, dict):
-        return {name: bare(value) for name, value in obj.items() if value not in (None, [])}
+        left = {name: value for name, value in obj.items() if value not in (None, [])}
+        if left.get("sequence-number") == 0:
+            del left["sequence-number"]
+        return {name: bare(value) for name, value in left.items()}
     return [bare(value) for value in obj] if isinstance(obj, list) else obj
 
 
