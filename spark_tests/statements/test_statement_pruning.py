@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+
 import pyarrow as pa
 import pytest
 from query_needs import conditions_of, needed_of
@@ -263,6 +265,52 @@ def test_values_of_a_joined_table_choose(days: Table) -> None:
         "day IN (DATE '1970-01-01', DATE '1970-01-02')",
         "v < 3",
     ]
+
+
+@pytest.fixture(scope="module")
+def arrived(table: Table) -> dict[str, Table]:
+    """Large tables of six files, in the order of ids and in none; and a small one."""
+    catalog = load_catalog("lake", warehouse=table.location().removesuffix("/db/t"))
+    found = {}
+    for name in ("in_order", "anyhow", "small"):
+        found[name] = catalog.create_table(f"db.{name}", "id bigint, s string")
+    noise = [hashlib.sha256(str(at).encode()).hexdigest() for at in range(600)]
+    for part in range(6):
+        ids = range(100 * part, 100 * part + 100)
+        found["in_order"].append(pa.table({"id": list(ids), "s": noise[100 * part :][:100]}))
+        found["anyhow"].append(pa.table({"id": list(range(part, 600, 6)), "s": noise[:100]}))
+    found["small"].append(pa.table({"id": [5, 250], "s": ["x", "y"]}))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("query", "is_chosen"),
+    [
+        ("lake.db.in_order a JOIN lake.db.small b ON a.id = b.id WHERE b.s = 'y'", True),
+        ("lake.db.in_order WHERE id IN (SELECT id FROM lake.db.small WHERE s = 'y')", True),
+        ("lake.db.anyhow a JOIN lake.db.small b ON a.id = b.id WHERE b.s = 'y'", False),
+        # All values of a small table are often those of the large one.
+        ("lake.db.in_order a JOIN lake.db.small b ON a.id = b.id", False),
+        ("lake.db.in_order a JOIN lake.db.anyhow b ON a.id = b.id WHERE b.s > 'f'", False),
+        # Fewer files are not worth it.
+        ("lake.db.small a JOIN lake.db.small b ON a.id = b.id WHERE b.s = 'y'", False),
+    ],
+)
+def test_values_choose_among_files_whose_bounds_differ(
+    arrived: dict[str, Table], query: str, is_chosen: bool
+) -> None:
+    for _ in range(2):
+        found = conditions_of_days(f"SELECT 1 FROM {query}", **arrived)
+        assert ("id = 250" in found[0]) == is_chosen
+
+
+def test_bounds_that_are_not_known_tell_no_files_apart(arrived: dict[str, Table]) -> None:
+    table = arrived["in_order"]
+    table.set_properties({"write.metadata.metrics.default": "none"})
+    query = "SELECT 1 FROM lake.db.in_order a JOIN lake.db.small b ON a.id = b.id WHERE b.s = 'y'"
+    for part in range(7):
+        table.append(pa.table({"id": [900 + part], "s": ["z"]}))
+    assert conditions_of_days(query, **arrived)[0] == "TRUE"
 
 
 _FEW = "JOIN {t} b ON a.day = b.day AND b.v < 2"

@@ -1,24 +1,29 @@
 """Prunes a table by the values of a small table that it is joined with (dynamic pruning).
 
-In `fact JOIN dim ON fact.day = dim.day WHERE dim.holiday`, only the days of holidays matter. If one
-table is partitioned or sorted by the column and the other is small, the small table's values are
-read while the query is planned.
+In `fact JOIN dim ON fact.day = dim.day WHERE dim.holiday`, only the days of holidays matter. If the
+files of one table differ in the values of the column, and little of the other is to be read, its
+values are read while the query is planned.
 """
 
 from __future__ import annotations
 
 import logging
+from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from icebergds.api.scan import TableScan
 from icebergds.errors import IcebergError
 from icebergds.expr.bind import bind
+from icebergds.expr.bounds import decode_bounds
 from icebergds.expr.names import quote_name, resolve
 from icebergds.expr.nodes import FALSE, TRUE, Expr, Operation, Predicate, and_, relaxed
 from icebergds.expr.sql_text import sql_text
+from icebergds.operations.read.planned_scan import plan_scan
 from icebergds.operations.read.snapshot_read import resolve_read
+from icebergds.spec.manifest import DataFile
 from icebergds.spec.schema import Schema
 from icebergds.spec.types import (
     DATE,
@@ -35,11 +40,14 @@ from icebergds.statements.queries.analysis import Equality, Path
 from icebergds.statements.queries.relations import Relation
 
 _LOG = logging.getLogger(__name__)
-# Limits for the table that is read while planning.
+# Limits for what is read while planning; higher if a condition chooses the rows.
 _MOST_ROWS = 200_000
 _MOST_BYTES = 32 << 20
-# Fewer files are not worth it.
-_FEWEST_FILES = 4
+# Where bounds may tell files apart, but neither partitions nor the order do, what is read must be
+# smaller by this factor.
+_SMALLER = 10
+# Fewer files are not worth it, and to compare the bounds of more takes too long.
+_FEWEST_FILES, _MOST_FILES = 4, 20_000
 # More values are compared by their range only.
 _MOST_VALUES = 1000
 _TYPES = (INT, LONG, DATE, STRING, TIMESTAMP, TIMESTAMPTZ)
@@ -73,9 +81,19 @@ def _said(
     if field.field_type != by.field_type or pruned.schema is None:
         return None
     condition = conditions.get(equality.by, TRUE)
-    if not _is_arranged_by(pruned, field) or not _is_small(small, is_chosen=condition is not TRUE):
+    if not isinstance(small.source, NamedTable) or not isinstance(pruned.source, NamedTable):
         return None
-    values = _values(small, equality.by_column, condition)
+    if _total(pruned, "total-data-files") < _FEWEST_FILES:
+        return None
+    scan = _scan(small, small.source, equality.by_column, condition)
+    size = _size(scan, is_chosen=condition is not TRUE)
+    if size is None:
+        return None
+    if not _is_arranged_by(pruned.source, field):
+        is_far_smaller = _SMALLER * size <= _total(pruned, "total-files-size")
+        if condition is TRUE or not is_far_smaller or not _bounds_differ(pruned, field):
+            return None
+    values = _values(scan, equality.by_column)
     if values is None:
         return None
     name = quote_name(equality.column)
@@ -115,22 +133,82 @@ def _field(relation: Relation, path: Path) -> NestedField | None:
         return None
 
 
-def _is_arranged_by(relation: Relation, field: NestedField) -> bool:
+def _is_arranged_by(source: NamedTable, field: NestedField) -> bool:
     """Whether a table is partitioned or sorted by a column, so that files differ in its values."""
-    source = relation.source
-    if not isinstance(source, NamedTable) or _total(relation, "total-data-files") < _FEWEST_FILES:
-        return False
     metadata = source.table.metadata
     partitioned = {each for spec in metadata.partition_specs for each in spec.source_ids}
     order = metadata.sort_order().fields
     return field.field_id in partitioned or bool(order and order[0].source_id == field.field_id)
 
 
-def _is_small(relation: Relation, *, is_chosen: bool) -> bool:
-    """Whether a table is cheap to read; the limits are higher if a condition filters its rows."""
+def _bounds_differ(relation: Relation, field: NestedField) -> bool:
+    """Whether a value is within the bounds of less than half of a table's files, on average."""
+    source = relation.source
+    assert isinstance(source, NamedTable), "it is a table"
+    state = source.table._state
+    snapshot, _ = resolve_read(relation.options, state.metadata, state.name)
+    if snapshot is None or _total(relation, "total-data-files") > _MOST_FILES:
+        return False
+    key = (state.metadata.table_uuid, snapshot.snapshot_id, field.field_id)
+    known = _differ.get(key)
+    if known is None:
+        scan = plan_scan(
+            state, relation.options, for_native=False, stats_of=frozenset({field.field_id})
+        )
+        known = _tell_apart(field, [file.entry.data_file for file in scan.files])
+        while len(_differ) >= _MOST_KNOWN:
+            _differ.pop(next(iter(_differ)), None)
+        _differ[key] = known
+    return known
+
+
+# By the table, the snapshot and the column.
+_differ: dict[tuple[str | None, int, int], bool] = {}
+_MOST_KNOWN = 256
+
+
+def _tell_apart(field: NestedField, files: Sequence[DataFile]) -> bool:
+    found = [
+        decode_bounds(
+            field.field_type,
+            file.lower_bounds.get(field.field_id),
+            file.upper_bounds.get(field.field_id),
+            True,
+            file.file_format,
+        )
+        for file in files
+    ]
+    bounds = [(each.lower, each.upper) for each in found if None not in (each.lower, each.upper)]
+    unknown = len(found) - len(bounds)
+    lowest, highest = sorted(low for low, _ in bounds), sorted(high for _, high in bounds)
+    # The files that begin at or before where one begins, without those that end before it.
+    within = sum(bisect_right(lowest, low) - bisect_left(highest, low) for low, _ in bounds)
+    return bool(bounds) and within / len(bounds) + unknown < len(found) / 2
+
+
+def _scan(small: Relation, source: NamedTable, path: Path, condition: Expr) -> TableScan:
+    """The scan of a column, in the rows that match a condition."""
+    assert small.schema is not None, "it is read by its schema"
+    return source.table.scan(
+        filter=None if condition is TRUE else sql_text(relaxed(condition), small.schema),
+        columns=[quote_name(path)],
+        options=small.given,
+    )
+
+
+def _size(scan: TableScan, *, is_chosen: bool) -> int | None:
+    """The bytes of the files of a scan; None if they are many, or have many rows.
+
+    Args:
+        is_chosen: whether a condition chooses the rows.
+    """
+    files = [task.file for task in scan.plan_files()]
     factor = 4 if is_chosen else 1
-    rows, size = _total(relation, "total-records"), _total(relation, "total-files-size")
-    return 0 <= rows <= factor * _MOST_ROWS and 0 <= size <= factor * _MOST_BYTES
+    rows, size = (
+        sum(file.record_count for file in files),
+        sum(file.file_size_in_bytes for file in files),
+    )
+    return size if rows <= factor * _MOST_ROWS and size <= factor * _MOST_BYTES else None
 
 
 def _total(relation: Relation, name: str) -> int:
@@ -144,16 +222,8 @@ def _total(relation: Relation, name: str) -> int:
     return int(text) if text.isdecimal() else -1
 
 
-def _values(relation: Relation, path: Path, condition: Expr) -> pa.Array | None:
-    """The distinct values of a column in the rows that match a condition; None if too many."""
-    source = relation.source
-    assert isinstance(source, NamedTable), "it is a table"
-    assert relation.schema is not None, "it is read by its schema"
-    scan = source.table.scan(
-        filter=None if condition is TRUE else sql_text(relaxed(condition), relation.schema),
-        columns=[quote_name(path)],
-        options=relation.given,
-    )
+def _values(scan: TableScan, path: Path) -> pa.Array | None:
+    """The distinct values of the column of a scan; None if there are too many rows."""
     found: list[pa.Array] = []
     rows = 0
     for batch in scan.to_arrow_batch_reader():
