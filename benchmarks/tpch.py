@@ -19,7 +19,7 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -50,21 +50,34 @@ def parse_arguments() -> argparse.Namespace:
     return parser_of(__doc__.splitlines()[0]).parse_args()
 
 
-def parser_of(description: str) -> argparse.ArgumentParser:
+def parser_of(description: str, count: int = 22) -> argparse.ArgumentParser:
+    """The arguments of the benchmark of so many queries."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("directory", type=Path)
     parser.add_argument("--scale", type=float, default=1)
     parser.add_argument("--runs", type=int, default=3)
-    parser.add_argument("--queries", type=numbers, default=tuple(range(1, 23)))
+    parser.add_argument("--queries", type=numbers, default=tuple(range(1, count + 1)))
     return parser
 
 
-def compare(spark: SparkSession, ways: dict[str, Way], arguments: argparse.Namespace) -> None:
-    """Asks each query in each way, in turns, and prints the medians; all answers must be equal."""
+def compare(
+    spark: SparkSession,
+    ways: dict[str, Way],
+    arguments: argparse.Namespace,
+    asked: list[tuple[int, str]] | None = None,
+    same: Callable[[list], object] = list,
+) -> None:
+    """Asks each query in each way, in turns, and prints the medians.
+
+    Args:
+        asked: the queries by number; those of TPC-H by default.
+        same: what must be equal of all answers to a query.
+    """
     print(f"Spark {spark.version}, scale {arguments.scale}, median of {arguments.runs} runs")
-    chosen = {number: text for number, text in queries() if number in arguments.queries}
     medians = {name: {} for name in ways}
-    for number, text in chosen.items():
+    for number, text in queries() if asked is None else asked:
+        if number not in arguments.queries:
+            continue
         answers = {}
         seconds = {name: [] for name in ways}
         for _ in range(arguments.runs):
@@ -74,7 +87,7 @@ def compare(spark: SparkSession, ways: dict[str, Way], arguments: argparse.Names
                 taken = seconds_of(lambda rows=rows, way=way, text=text: rows.extend(way.ask(text)))
                 seconds[name].append(taken)
                 answers[name] = rows
-        assert all(rows == answers[name] for rows in answers.values()), f"query {number}"
+        assert all(same(rows) == same(answers[name]) for rows in answers.values()), number
         for name in ways:
             medians[name][number] = statistics.median(seconds[name])
         times = {name: medians[name][number] for name in ways}
@@ -139,18 +152,24 @@ class Way:
     ask: Callable[[str], list]
 
 
-def ways_of(spark: SparkSession, tables: dict[str, Table], *, with_java: bool) -> dict[str, Way]:
+def ways_of(
+    spark: SparkSession, tables: dict[str, Table], namespace: str = "tpch", *, with_java: bool
+) -> dict[str, Way]:
     files = {
         name: [task.file.file_path for task in table.scan().plan_files()]
         for name, table in tables.items()
     }
 
     def views(read: Callable[[str], DataFrame]) -> Callable[[], object]:
-        return lambda: [read(name).createOrReplaceTempView(name) for name in TABLES]
+        return lambda: [read(name).createOrReplaceTempView(name) for name in tables]
 
     def names() -> None:
-        for name in TABLES:
+        for name in tables:
             spark.catalog.dropTempView(name)
+
+    def by_name(catalog: str, run: Callable[[str], DataFrame]) -> Way:
+        whole = f"{catalog}.{namespace}"
+        return Way(names, partial(ask, lambda text: run(named(text, whole, tables))))
 
     by_spark = partial(ask, spark.sql)
     ways = {
@@ -159,18 +178,18 @@ def ways_of(spark: SparkSession, tables: dict[str, Table], *, with_java: bool) -
             views(lambda name: spark.read.format("icebergpy").load(tables[name].location())),
             by_spark,
         ),
-        "sql": Way(names, partial(ask, lambda text: sql(spark, named(text, "lake.tpch")))),
+        "sql": by_name("lake", partial(sql, spark)),
     }
     if with_java:
-        ways["java"] = Way(names, partial(ask, lambda text: spark.sql(named(text, "java.tpch"))))
+        ways["java"] = by_name("java", spark.sql)
     return ways
 
 
-def named(text: str, namespace: str) -> str:
+def named(text: str, namespace: str, tables: Collection[str] = TABLES) -> str:
     """A query with the tables' names in full."""
     query = sqlglot.parse_one(text, read="spark")
     for table in query.find_all(sqlglot.exp.Table):
-        if table.name in TABLES:
+        if table.name in tables:
             whole = sqlglot.exp.to_table(f"{namespace}.{table.name}")
             table.set("db", whole.args["db"])
             table.set("catalog", whole.args["catalog"])
