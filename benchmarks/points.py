@@ -1,10 +1,12 @@
 """Times small queries in SQL, where what is left unread decides: icebergds and Java Iceberg.
 
     python benchmarks/points.py DIRECTORY [--rows 10000000] [--runs 5] [--queries count,limit]
+        [--tables events,files,vectors,keys] [--connect]
 
 The table has 100 days of rows, partitioned by day; another one has 300 columns. Both answer each
 query in turns in one session, from the text of the query to its rows, and must answer alike. Prints
-medians.
+medians. Other tables of events have 10,000 files, deletion vectors of 1 % of the rows, or equality
+deletes of 100,000 keys; they are asked what is about events alone.
 
 To include Java Iceberg, set ICEBERGDS_ICEBERG_JAR to its Spark runtime jar, built for the Spark
 version in use.
@@ -31,6 +33,7 @@ os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
 JAR = "ICEBERGDS_ICEBERG_JAR"
 DAYS = 100
 COLUMNS = 300
+COLUMNS_OF_EVENTS = "id bigint, ts timestamp, day date, k int, v double, s string"
 FIRST_DAY = date(2024, 1, 1)
 DAY_US = 86_400_000_000
 QUERIES = {
@@ -48,9 +51,10 @@ QUERIES = {
     "3 columns": "SELECT sum(c1), sum(c150), sum(c299) FROM {}.db.wide",
     "version": "SELECT count(*), sum(v) FROM {}.db.events VERSION AS OF 'half' "
     "WHERE day = DATE '2024-01-03'",
-    "files": "SELECT count(*) FROM {}.db.events.files",
-    "row": "SELECT * FROM {}.db.events WHERE id = 1234567",
+    "metadata": "SELECT count(*) FROM {}.db.events.files",
+    "row": "SELECT * FROM {}.db.events WHERE id = 123456",
 }
+OF_EVENTS = ("count", "min, max", "count of a day", "counts by day", "limit", "top", "days", "row")
 
 
 def main() -> None:
@@ -59,21 +63,32 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=10_000_000)
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--queries", type=lambda text: text.split(","), default=list(QUERIES))
+    parser.add_argument("--tables", type=lambda text: text.split(","), default=["events"])
+    parser.add_argument("--connect", action="store_true")
     options = parser.parse_args()
     warehouse = (options.directory / f"points-{options.rows}").absolute()
-    fill(load_catalog("points", warehouse=str(warehouse)), options.rows)
-    spark = start(warehouse)
+    catalog = load_catalog("points", warehouse=str(warehouse))
+    fill(catalog, options.rows)
+    spark = start(warehouse, through_connect=options.connect)
+    for table in options.tables:
+        fill_events(spark, catalog, table, options.rows)
     ways = ["lake", *(["java"] if JAR in os.environ else [])]
     print(f"Spark {spark.version}, {options.rows:,} rows, median of {options.runs} runs")
-    for name in options.queries:
-        print(described(name, asked(spark, QUERIES[name], ways, options.runs)), flush=True)
+    for table in options.tables:
+        for name in options.queries:
+            query = QUERIES[name]
+            if table == "events" or name in OF_EVENTS:
+                query = query.replace(".db.events", f".db.{table}")
+                shown = name if table == "events" else f"{table}: {name}"
+                print(described(shown, asked(spark, query, ways, options.runs)), flush=True)
     spark.stop()
 
 
-def start(warehouse: Path) -> SparkSession:
+def start(warehouse: Path, *, through_connect: bool) -> SparkSession:
+    builder = SparkSession.builder
+    builder = builder.remote("local[2]") if through_connect else builder.master("local[2]")
     builder = (
-        SparkSession.builder.master("local[2]")
-        .config("spark.ui.enabled", "false")
+        builder.config("spark.ui.enabled", "false")
         .config("spark.ui.showConsoleProgress", "false")
         .config("spark.sql.session.timeZone", "UTC")
         .config("spark.sql.shuffle.partitions", "4")
@@ -87,7 +102,8 @@ def start(warehouse: Path) -> SparkSession:
             .config("spark.sql.catalog.java.warehouse", str(warehouse))
         )
     spark = builder.getOrCreate()
-    spark.sparkContext.setLogLevel("ERROR")
+    if not through_connect:
+        spark.sparkContext.setLogLevel("ERROR")
     register(spark, sql=True)
     return spark
 
@@ -97,11 +113,7 @@ def fill(catalog: Catalog, rows: int) -> None:
     if catalog.table_exists("db.days"):
         return
     catalog.create_namespace_if_not_exists("db")
-    events = catalog.create_table(
-        "db.events",
-        "id bigint, ts timestamp, day date, k int, v double, s string",
-        partition_spec="day",
-    )
+    events = catalog.create_table("db.events", COLUMNS_OF_EVENTS, partition_spec="day")
     half = DAYS // 2
     events.append(rows_of(rows, 0, half))
     events.manage_snapshots().create_tag("half").commit()
@@ -114,6 +126,25 @@ def fill(catalog: Catalog, rows: int) -> None:
     catalog.create_table("db.days", "day date, kind string").append(
         pa.table({"day": days, "kind": kinds})
     )
+
+
+def fill_events(spark: SparkSession, catalog: Catalog, name: str, rows: int) -> None:
+    """Makes another table of events, once a directory."""
+    if catalog.table_exists(f"db.{name}"):
+        return
+    spec = "day, bucket(100, id)" if name == "files" else "day"
+    properties = {"format-version": "2", "write.delete.mode": "merge-on-read"}
+    if name == "vectors":
+        properties["format-version"] = "3"
+    table = catalog.create_table(
+        f"db.{name}", COLUMNS_OF_EVENTS, partition_spec=spec, properties=properties
+    )
+    table.append(rows_of(rows // 50 if name == "files" else rows, 0, DAYS))
+    match name:
+        case "vectors":
+            spark.sql("DELETE FROM lake.db.vectors WHERE id % 100 = 3")
+        case "keys":
+            table.delete_keys(pa.table({"id": np.arange(0, rows, rows // 100_000)}), ["id"])
 
 
 def rows_of(rows: int, first: int, end: int) -> pa.Table:
@@ -162,7 +193,7 @@ def asked(spark: SparkSession, query: str, ways: list[str], runs: int) -> Mappin
 def described(name: str, times: Mapping[str, float]) -> str:
     ratio = f"  {times['lake'] / times['java']:5.2f}" if "java" in times else ""
     return (
-        f"{name:14} " + "  ".join(f"{way} {taken:6.3f} s" for way, taken in times.items()) + ratio
+        f"{name:24} " + "  ".join(f"{way} {taken:6.3f} s" for way, taken in times.items()) + ratio
     )
 
 
