@@ -36,6 +36,8 @@ FRAMES: dict[str, Callable[[DataFrame], DataFrame]] = {
     "by year": lambda t: t.groupBy(f.year("ts")).agg(f.count("*"), f.min("v")),
     "by date": lambda t: t.groupBy(f.to_date("ts").alias("d")).count().where("count > 3"),
     "having": lambda t: t.groupBy("day").count().where("count > 9").select("day"),
+    "distinct days": lambda t: t.where("id >= 10").select("day").distinct(),
+    "distinct and more": lambda t: t.select("day").distinct().where("day > '2024-12-31'").limit(9),
     "nothing": lambda t: t.where("id > 1000").agg(f.count("*"), f.max("id")),
 }
 READ_IN_PART_FRAMES: dict[str, Callable[[DataFrame], DataFrame]] = {
@@ -44,6 +46,8 @@ READ_IN_PART_FRAMES: dict[str, Callable[[DataFrame], DataFrame]] = {
     "chosen": lambda t: t.select("id", "day").where("id > 3").groupBy("day").agg(f.min("id")),
     "by text": lambda t: t.groupBy("s").count(),
     "distinct": lambda t: t.agg(f.count_distinct("id"), f.count("*")),
+    "distinct of some": lambda t: t.where("id > 25").select("day").distinct(),
+    "distinct texts": lambda t: t.select("s", "day").distinct(),
     "sum": lambda t: t.groupBy("day").agg(f.sum("id"), f.count("*")),
 }
 FIRST_OF_FRAMES: dict[str, tuple[Callable[[DataFrame], DataFrame], int]] = {

@@ -46,7 +46,7 @@ class AggregatePlan:
 def aggregate_in(
     plan: Any, schema: Schema, columns: Columns, time_zone: str | None
 ) -> AggregatePlan | None:
-    """The aggregate of an analyzed plan, if metadata may answer it.
+    """The aggregate or the distinct rows of an analyzed plan, if metadata may answer them.
 
     Args:
         plan: a Catalyst plan whose nodes have one child each, a JVM object.
@@ -54,12 +54,15 @@ def aggregate_in(
         time_zone: of the session.
     """
     depth = 0
-    while (kind := _kind(plan)) != "Aggregate":
+    while (kind := _kind(plan)) not in ("Aggregate", "Deduplicate"):
         if kind not in _ABOVE:
             return None
         plan, depth = plan.children().head(), depth + 1
     try:
         condition = _condition(plan.children().head(), schema, columns)
+        if kind == "Deduplicate":
+            keys = _output_keys(plan, columns)
+            return AggregatePlan(plan, depth, AggregateQuery.of(condition, keys, keys, time_zone))
         [tree, *_] = json.loads(plan.toJSON())
         keys = [_key(each, columns) for each in tree["groupingExpressions"]]
         outputs = [
@@ -162,6 +165,21 @@ def _key(tree: Sequence[Any], columns: Columns) -> GroupKey:
             if column.field_type == DATE:
                 return GroupKey(column, LOCAL_YEAR)
     raise _Unreadable
+
+
+def _output_keys(plan: Any, columns: Columns) -> list[GroupKey]:
+    """The columns of distinct rows; each takes calls to the JVM."""
+    output = plan.output()
+    if output.size() > _MOST_KEYS or not plan.outputSet().subsetOf(plan.references()):
+        raise _Unreadable
+    ids = [output.apply(at).exprId().id() for at in range(output.size())]
+    if not columns.keys() >= set(ids):
+        raise _Unreadable
+    return [GroupKey(columns[each]) for each in ids]
+
+
+# More are never the columns of partitions alone.
+_MOST_KEYS = 8
 
 
 def _output(

@@ -153,6 +153,11 @@ class ClassicFrame(ClassicDataFrame):
 
     groupby = groupBy
 
+    def distinct(self) -> DataFrame:
+        if not self._may_be_answered and not self._keeps_shape:
+            return super().distinct()
+        return self._query(self._shape.distinct(), self._later("distinct"))
+
     def sort(self, *cols: Any, **named: Any) -> DataFrame:
         if not self._keeps_shape and not self._may_have_first_rows:
             return super().sort(*cols, **named)

@@ -28,7 +28,7 @@ from pyspark.sql.connect.expressions import (
 )
 from pyspark.sql.connect.functions import count, lit
 from pyspark.sql.connect.group import GroupedData
-from pyspark.sql.connect.plan import LogicalPlan, Sort
+from pyspark.sql.connect.plan import Deduplicate, LogicalPlan, Sort
 from pyspark.sql.types import StructType
 
 from icebergds.errors import InvalidFilterError
@@ -39,7 +39,7 @@ from icebergds.operations.read.first_rows import FirstRows
 from icebergds.spark.frames.answers import AggregateQuery, answered_frame
 from icebergds.spark.frames.chosen_rows import may_answer
 from icebergds.spark.frames.connect_conditions import ZONE, converted, exactly
-from icebergds.spark.frames.connect_queries import aggregate_query, first_rows
+from icebergds.spark.frames.connect_queries import aggregate_query, distinct_query, first_rows
 from icebergds.spark.frames.table_load import PlannedLoad, TableLoad
 from icebergds.spark.session import session_setting
 
@@ -114,6 +114,10 @@ class ConnectFrame(ConnectDataFrame):
 
     groupby = groupBy
 
+    def distinct(self) -> DataFrame:
+        rows = super().distinct()
+        return rows if self._is_stored else self._answered(rows)
+
     def sort(self, *cols: Any, **named: Any) -> DataFrame:
         ordered = super().sort(*cols, **named)
         return ordered if self._is_stored else _Ordered(ordered, self._first_rows)
@@ -126,7 +130,7 @@ class ConnectFrame(ConnectDataFrame):
         return limited if self._is_stored else self._first_rows(limited)
 
     def _answered(self, aggregate: Any) -> DataFrame:
-        plan = _Answered(self._root, self._conditions, aggregate._plan)
+        plan = _Answered(self._root, self._conditions, aggregate._plan, self._shape)
         return _Aggregated(aggregate, _with_plan(aggregate, plan))
 
     def _first_rows(self, limited: Any) -> Any:
@@ -367,7 +371,15 @@ class _Planned(LogicalPlan):
 
 
 class _Answered(_Planned):
-    """Aggregates that metadata answers, and of the rows that it leaves."""
+    """Aggregates or distinct rows that metadata answers, and of the rows that it leaves.
+
+    Args:
+        shape: of the rows that are aggregated.
+    """
+
+    def __init__(self, root: _Root, conditions: tuple[Any, ...], of_spark: Any, shape: Any) -> None:
+        super().__init__(root, conditions, of_spark)
+        self._shape = shape
 
     def _asked(self, condition: Expr, setting: Setting) -> AggregateQuery | None:
         load, fields = self._of.load, self._of.load.fields
@@ -375,6 +387,8 @@ class _Answered(_Planned):
             return None
         if not may_answer(self._of.spark, load.state, load.options):
             return None
+        if isinstance(self._of_spark, Deduplicate):
+            return distinct_query(self._shape.columns, condition, fields)
         return aggregate_query(self._of_spark, condition, fields, setting(ZONE))
 
     def _answer(self, asked: AggregateQuery) -> Any:

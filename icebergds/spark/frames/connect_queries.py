@@ -52,6 +52,22 @@ def aggregate_query(
     return AggregateQuery.of(condition, keys, [*keys, *results], time_zone)
 
 
+def distinct_query(
+    names: Sequence[str], condition: Expr, columns: Sequence[NestedField]
+) -> AggregateQuery | None:
+    """The distinct rows of columns; None if metadata cannot answer them.
+
+    Args:
+        names: of columns, in their order.
+
+    Further arguments are those of `aggregate_query`.
+    """
+    keys = [GroupKey(each) for name in names for each in columns if each.name == name]
+    if len(keys) != len(names):
+        return None
+    return AggregateQuery.of(condition, keys, keys, None)
+
+
 def first_rows(
     count: int, sort: Any, condition: Expr, columns: Sequence[NestedField]
 ) -> FirstRows | None:

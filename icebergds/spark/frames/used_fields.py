@@ -19,7 +19,7 @@ from icebergds.spec.types import INT, LONG, NestedField, StructType
 
 # Nodes that output what their expressions name, and nodes that output their input.
 _NAMING = ("Project", "Aggregate")
-_PASSING = ("Filter", "Sort", "GlobalLimit", "LocalLimit")
+_PASSING = ("Deduplicate", "Filter", "Sort", "GlobalLimit", "LocalLimit")
 _UNREAD = "icebergds: a column that the query did not name was not read"
 _RAISES = f"raise_error('{_UNREAD}')"
 
