@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 import pyarrow as pa
@@ -39,26 +40,30 @@ def few_rows(
     """
     if not may_be_few(scan, first, most):
         return None
-    condition = and_(scan.plan.row_filter, scan.rechecked)
     any_of = first if first is not None and first.order is None else None
-    batch_size = scan.plan.batch_size
     if any_of is not None:
-        condition = and_(condition, any_of.condition)
-        batch_size = min(batch_size, max(any_of.count, most))
-    plan = replace(scan.plan, row_filter=condition, batch_size=batch_size)
+        batch_size = min(scan.plan.batch_size, max(any_of.count, most))
+        plan = replace(scan.plan, batch_size=batch_size)
+        scan = replace(scan, plan=plan, rechecked=and_(scan.rechecked, any_of.condition))
     found, rows = [], 0
-    for group in task_groups_of(scan, scan.files):
-        for batch in read_task_group(plan, group):
-            if any_of is not None:
-                batch = batch.slice(0, any_of.count - rows)
-            rows += batch.num_rows
-            if rows > most:
-                return None
-            if batch.num_rows:
-                found.append(batch)
-            if any_of is not None and rows >= any_of.count:
-                return found
+    for batch in batches_of(scan):
+        if any_of is not None:
+            batch = batch.slice(0, any_of.count - rows)
+        rows += batch.num_rows
+        if rows > most:
+            return None
+        if batch.num_rows:
+            found.append(batch)
+        if any_of is not None and rows >= any_of.count:
+            return found
     return found
+
+
+def batches_of(scan: PlannedScan) -> Iterator[pa.RecordBatch]:
+    """Reads the rows of a scan that meet all of its conditions; errors are those of `few_rows`."""
+    plan = replace(scan.plan, row_filter=and_(scan.plan.row_filter, scan.rechecked))
+    for group in task_groups_of(scan, scan.files):
+        yield from read_task_group(plan, group)
 
 
 def may_be_few(scan: PlannedScan, first: FirstRows | None, most: int) -> bool:

@@ -14,14 +14,13 @@ from collections.abc import Mapping, Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from icebergds.api.scan import TableScan
 from icebergds.errors import IcebergError
 from icebergds.expr.bind import bind
 from icebergds.expr.bounds import decode_bounds
 from icebergds.expr.names import quote_name, resolve
-from icebergds.expr.nodes import FALSE, TRUE, Expr, Operation, Predicate, and_, relaxed
-from icebergds.expr.sql_text import sql_text
-from icebergds.operations.read.planned_scan import plan_scan
+from icebergds.expr.nodes import FALSE, TRUE, Expr, Operation, Predicate, and_
+from icebergds.operations.read.few_rows import batches_of
+from icebergds.operations.read.planned_scan import PlannedScan, plan_scan
 from icebergds.operations.read.snapshot_read import resolve_read
 from icebergds.spec.manifest import DataFile
 from icebergds.spec.schema import Schema
@@ -85,7 +84,15 @@ def _said(
         return None
     if _total(pruned, "total-data-files") < _FEWEST_FILES:
         return None
-    scan = _scan(small, small.source, equality.by_column, condition)
+    state = small.source.table._state
+    assert small.schema is not None, "it has the column"
+    scan = plan_scan(
+        state,
+        small.options,
+        for_native=False,
+        rechecked=condition,
+        columns=small.schema.select([by.field_id]),
+    )
     size = _size(scan, is_chosen=condition is not TRUE)
     if size is None:
         return None
@@ -186,23 +193,13 @@ def _tell_apart(field: NestedField, files: Sequence[DataFile]) -> bool:
     return bool(bounds) and within / len(bounds) + unknown < len(found) / 2
 
 
-def _scan(small: Relation, source: NamedTable, path: Path, condition: Expr) -> TableScan:
-    """The scan of a column, in the rows that match a condition."""
-    assert small.schema is not None, "it is read by its schema"
-    return source.table.scan(
-        filter=None if condition is TRUE else sql_text(relaxed(condition), small.schema),
-        columns=[quote_name(path)],
-        options=small.given,
-    )
-
-
-def _size(scan: TableScan, *, is_chosen: bool) -> int | None:
+def _size(scan: PlannedScan, *, is_chosen: bool) -> int | None:
     """The bytes of the files of a scan; None if they are many, or have many rows.
 
     Args:
         is_chosen: whether a condition chooses the rows.
     """
-    files = [task.file for task in scan.plan_files()]
+    files = [file.entry.data_file for file in scan.files]
     factor = 4 if is_chosen else 1
     rows, size = (
         sum(file.record_count for file in files),
@@ -222,11 +219,11 @@ def _total(relation: Relation, name: str) -> int:
     return int(text) if text.isdecimal() else -1
 
 
-def _values(scan: TableScan, path: Path) -> pa.Array | None:
+def _values(scan: PlannedScan, path: Path) -> pa.Array | None:
     """The distinct values of the column of a scan; None if there are too many rows."""
     found: list[pa.Array] = []
     rows = 0
-    for batch in scan.to_arrow_batch_reader():
+    for batch in batches_of(scan):
         rows += batch.num_rows
         if rows > _MOST_ROWS:
             return None
