@@ -1,4 +1,4 @@
-"""Makes DataFrames of Parquet files that Spark need not list, or lists only once.
+"""Makes DataFrames of Parquet files that Spark need not list, or lists once.
 
 Spark's own Parquet reader looks up each file twice, and on S3 three times, one after the other.
 """
@@ -71,56 +71,6 @@ def listed_files(
     paths = in_jvm(spark, "org.apache.hadoop.util.StringUtils.stringToPath")(texts)
     roots = in_jvm(spark, "scala.collection.immutable.ArraySeq.unsafeWrapArray")(paths)
     return relation.frame(roots, len(addresses), _new_cache(spark, session))
-
-
-@dataclass(frozen=True, slots=True)
-class ListedFiles:
-    """The files of a relation, which later relations need not list; holds JVM objects.
-
-    Attributes:
-        session: the session whose settings the relations have.
-        cache: Spark's cache of listed files, used only by these relations.
-        roots: a sequence of the paths of the files.
-        nbytes: the total size of the files.
-        schema, partitions: schemas of the columns in the files, and of partition columns.
-        file_format: Spark's file format for Parquet.
-        options: of the reader.
-    """
-
-    session: Any
-    cache: Any
-    roots: Any
-    nbytes: int
-    schema: Any
-    partitions: Any
-    file_format: Any
-    options: Any
-
-    @staticmethod
-    def of(spark: SparkSession, session: Any, relation: Any) -> ListedFiles:
-        """The listed files of a relation in a session; both are JVM objects."""
-        location = relation.location()
-        return ListedFiles(
-            session,
-            _new_cache(spark, session),
-            location.rootPaths(),
-            location.sizeInBytes(),
-            relation.dataSchema(),
-            relation.partitionSchema(),
-            relation.fileFormat(),
-            relation.options(),
-        )
-
-    def relation(self, spark: SparkSession) -> Any:
-        """Another relation of the files; None if some are missing, or have other sizes, for Spark.
-
-        Each relation has its own file index: another one may be told to list its files again.
-        """
-        index = _new_index(spark, self.session, self.roots, self.options, self.cache)
-        if index.sizeInBytes() != self.nbytes:
-            return None
-        parts = self.partitions, self.schema, in_jvm(spark, NONE), self.file_format, self.options
-        return in_jvm(spark, f"{_SOURCES}.HadoopFsRelation")(index, *parts, self.session)
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from icebergds.spark.jvm import Private, in_jvm, with_private
+from icebergds.spark.kept_relations import keep_rows, kept_rows
 from icebergds.spark.known_files import known_files, listed_files
 
 _LOG = logging.getLogger(__name__)
@@ -54,6 +55,9 @@ _LISTED_BY_JOB = {"spark.sql.sources.parallelPartitionDiscovery.threshold": str(
 _FEW_LISTING_TASKS = {"spark.sql.sources.parallelPartitionDiscovery.parallelism": "32"}
 
 
+_LOCAL = "file://"
+
+
 @dataclass(frozen=True, slots=True)
 class SessionById:
     """A copy of a session (all attributes are JVM objects).
@@ -81,9 +85,18 @@ def parquet_by_id(
     """
 
     def listed() -> DataFrame | None:
-        is_local = all(address.startswith("file:") for address in addresses)
+        is_local = all(address.startswith(_LOCAL) for address in addresses)
         copy = session_by_id(spark, is_local=is_local)
-        return listed_files(spark, copy.session, schema, addresses, copy.options)
+        if not is_local:
+            return listed_files(spark, copy.session, schema, addresses, copy.options)
+        key = schema.json(), tuple(addresses)
+        paths = [address.removeprefix(_LOCAL) for address in addresses]
+        rows = kept_rows(spark, copy, key, paths)
+        if rows is None:
+            rows = listed_files(spark, copy.session, schema, addresses, copy.options)
+            if rows is not None:
+                keep_rows(spark, copy, key, paths, rows)
+        return rows
 
     return _unless_refused(addresses[0], listed)
 

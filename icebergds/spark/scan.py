@@ -68,14 +68,17 @@ def read_dataframe(spark: SparkSession, state: TableState, options: ReadOptions)
 
 
 def scan_dataframe(
-    spark: SparkSession, scan: PlannedScan, *, by_position: bool = False
+    spark: SparkSession,
+    scan: PlannedScan,
+    *,
+    by_position: bool = False,
+    ways: ReadingWays | None = None,
 ) -> DataFrame:
     """Returns a planned scan as a DataFrame; nothing is planned again.
 
-    Args:
-        by_position: the names of columns and their metadata do not matter.
+    Arguments are those of `scan_by_reader`.
     """
-    frame, _ = scan_by_reader(spark, scan, by_position=by_position)
+    frame, _ = scan_by_reader(spark, scan, by_position=by_position, ways=ways)
     return frame
 
 

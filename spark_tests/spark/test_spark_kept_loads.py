@@ -1,8 +1,9 @@
-"""Loads of a snapshot that a registered session has loaded before: they are not planned again."""
+"""Loads of a snapshot that a registered session has loaded before: its files are listed once."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -11,6 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from spark_reads import session_conf
 
 from icebergds import Table, load_catalog
+from icebergds.spark import parquet_relation
 
 pytestmark = pytest.mark.spark
 
@@ -40,22 +42,31 @@ def ids(df: DataFrame) -> list[int]:
     return sorted(row.id for row in df.collect())
 
 
-def lose_manifests(table: Table) -> None:
-    """Makes it impossible to plan a load."""
-    for manifest in (Path(table.location()) / "metadata").glob("*.avro"):
-        manifest.unlink()
+@pytest.fixture
+def listings(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many files each listing has."""
+    found: list[int] = []
+    listed = parquet_relation.listed_files
+
+    def counted(spark: Any, session: Any, schema: Any, addresses: Any, options: Any) -> Any:
+        found.append(len(addresses))
+        return listed(spark, session, schema, addresses, options)
+
+    monkeypatch.setattr(parquet_relation, "listed_files", counted)
+    return found
 
 
-def test_a_snapshot_that_is_loaded_again_is_not_planned_again(
-    front: SparkSession, table: Table
+def test_files_that_are_read_again_are_not_listed_again(
+    front: SparkSession, table: Table, listings: list[int]
 ) -> None:
-    assert ids(load(front, table)) == [0, 1, 2]
-    lose_manifests(table)
-    assert ids(load(front, table)) == [0, 1, 2]
+    for _ in range(2):
+        assert ids(load(front, table)) == [0, 1, 2]
+        assert ids(load(front, table).where("id > 0")) == [1, 2]
+    assert listings == [3, 2]
 
 
-def test_nor_is_one_with_columns_that_spark_finds_under_other_names(
-    front: SparkSession, tmp_path: Path
+def test_nor_are_those_with_columns_that_spark_finds_under_other_names(
+    front: SparkSession, tmp_path: Path, listings: list[int]
 ) -> None:
     catalog = load_catalog("lake", warehouse=str(tmp_path / "floats"))
     catalog.create_namespace("db")
@@ -63,13 +74,13 @@ def test_nor_is_one_with_columns_that_spark_finds_under_other_names(
     table = catalog.create_table("db.t", rows.schema)
     table.append(rows)
     first = list(map(str, load(front, table).collect()))
-    lose_manifests(table)
     again = load(front, table)
     assert list(map(str, again.collect())) == first
     again.createOrReplaceTempView("again")
     load(front, table).createOrReplaceTempView("other")
     assert ids(front.sql("SELECT id FROM again WHERE x > 1")) == [2]
     assert ids(front.sql("SELECT again.id FROM again JOIN other ON again.y = other.y")) == [1, 2, 3]
+    assert listings == [1]
 
 
 def test_a_listing_that_lost_a_file_is_of_one_load_alone(front: SparkSession, table: Table) -> None:

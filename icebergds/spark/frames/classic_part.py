@@ -21,7 +21,6 @@ from icebergds.spark.frames.classic_aggregates import (
     first_rows_in,
 )
 from icebergds.spark.frames.classic_conditions import converted
-from icebergds.spark.frames.kept_relations import KeptRelation, keep_relation, kept_relation
 from icebergds.spark.frames.table_load import MetadataLoad, PlannedLoad, TableLoad
 from icebergds.spark.frames.used_fields import evaluates_unread, used_fields
 from icebergds.spark.jvm import (
@@ -29,10 +28,7 @@ from icebergds.spark.jvm import (
     Private,
     empty_relation,
     in_jvm,
-    is_relation,
-    new_attributes,
     plan_dataset,
-    relation_plan,
     relation_with_attributes,
     resolved_dataset,
     with_private,
@@ -59,7 +55,7 @@ class Root:
         """All rows, with Spark's public methods only."""
         load = self.load
         if isinstance(load, TableLoad):
-            rows, _ = load.planned(self.spark, TRUE).rows(self.spark)
+            rows = load.planned(self.spark, TRUE).rows(self.spark)
         else:
             rows = load.rows(self.spark, TRUE, None)
         # The attributes of a union are those of its first side.
@@ -83,7 +79,7 @@ class Part:
 
     def __init__(self, root: Root, condition: Expr, first: FirstRows | None = None) -> None:
         self.root, self._condition, self._first = root, condition, first
-        self._planned: KeptRelation | PlannedLoad | None = None
+        self._planned: PlannedLoad | None = None
 
     def where(self, filtered: DataFrame) -> Part:
         """Restricts the part further by the topmost filter of a shape."""
@@ -132,8 +128,6 @@ class Part:
         answered, left = load.answered(spark, found.query.asked)
         if answered is not None:
             return self._with_answer(plan, found, answered, left), self
-        if self._condition == TRUE and kept_relation(spark, load) is not None:
-            return None, self
         part = Part(root, self._condition)
         part._planned = left
         return None, part
@@ -146,8 +140,7 @@ class Part:
         def unread() -> DataFrame:
             assert left is not None, "it is asked for what is left"
             used = used_fields(found.node, self.root.columns) if left.narrows else None
-            rows, _ = left.rows(spark, used)
-            leaf = self._union(rows, used)
+            leaf = self._union(left.rows(spark, used), used)
             beneath = self._on(leaf, found.node.children().head())
             return DataFrame(plan_dataset(spark, spark._jsparkSession, beneath), spark)
 
@@ -170,7 +163,7 @@ class Part:
         if load.narrows is not None:
             return load.narrows
         self._planned = self._plan_now(load)
-        return isinstance(self._planned, PlannedLoad) and self._planned.narrows
+        return self._planned.narrows
 
     def with_rows(self, shape: DataFrame, used: frozenset[int] | None = None) -> Any:
         """Puts rows beneath a shape.
@@ -197,41 +190,17 @@ class Part:
     def _relation(self, used: frozenset[int] | None) -> Any:
         """A relation of the rows with the load's attributes; the rows if there is not one."""
         spark, load, shape = self.root.spark, self.root.load, plan_of(self.root.shape)
-        if not isinstance(load, TableLoad):
+        if isinstance(load, TableLoad):
+            planned, self._planned = self._planned or self._plan_now(load), None
+            rows = planned.rows(spark, used)
+        else:
             rows = load.rows(spark, self._condition, used)
-            return relation_with_attributes(spark, plan_of(rows), shape) or rows
-        planned, self._planned = self._planned or self._plan_now(load), None
-        if isinstance(planned, PlannedLoad):
-            return self._planned_relation(planned, used)
-        if planned.has_names:
-            return relation_plan(spark, planned.relation, shape.output())
-        attributes = new_attributes(spark, planned.relation.schema())
-        plan = relation_plan(spark, planned.relation, attributes)
-        return DataFrame(resolved_dataset(spark, spark._jsparkSession, plan), spark)
+        return relation_with_attributes(spark, plan_of(rows), shape) or rows
 
-    def _plan_now(self, load: TableLoad) -> KeptRelation | PlannedLoad:
-        spark = self.root.spark
+    def _plan_now(self, load: TableLoad) -> PlannedLoad:
         if self._first is not None:
-            return load.first(spark, self._first)
-        kept = None
-        if self._condition == TRUE:
-            kept = with_private(Private.SCANS, lambda: kept_relation(spark, load), lambda: None)
-        return kept or load.planned(spark, self._condition)
-
-    def _planned_relation(self, planned: PlannedLoad, used: frozenset[int] | None) -> Any:
-        spark, shape = self.root.spark, plan_of(self.root.shape)
-        rows, files = planned.rows(spark, used)
-        plan = plan_of(rows)
-        relation = relation_with_attributes(spark, plan, shape)
-        is_all = self._condition == TRUE and used is None and planned.is_whole
-        if is_all and (relation is not None or is_relation(plan)):
-            kept = KeptRelation(plan.relation(), has_names=relation is not None)
-            with_private(
-                Private.SCANS,
-                lambda: keep_relation(spark, planned.load, files, kept),
-                lambda: None,
-            )
-        return rows if relation is None else relation
+            return load.first(self.root.spark, self._first)
+        return load.planned(self.root.spark, self._condition)
 
     def _union(self, rows: DataFrame, used: frozenset[int] | None) -> Any:
         """The rows with the attributes of the load."""

@@ -317,7 +317,7 @@ class _Root:
         """A plan with the load's columns, of rows that are planned; None for no rows."""
         rows: Any = self.spark.createDataFrame([], self.load.schema)
         if planned is not None:
-            rows = rows.union(planned.rows(self.spark)[0])
+            rows = rows.union(planned.rows(self.spark))
         rows._plan._root_plan_id = self.shape._plan._root_plan_id
         return rows._plan
 

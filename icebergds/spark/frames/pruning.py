@@ -74,5 +74,5 @@ def filtered_frame(
 
 
 def _planned(spark: SparkSession, load: TableLoad) -> DataFrame:
-    rows, _ = load.planned(spark, TRUE).rows(spark)
+    rows = load.planned(spark, TRUE).rows(spark)
     return rows.toDF(*load.schema.names)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from icebergds.commit.operations import TableState
-from icebergds.expr.nodes import TRUE, Expr
+from icebergds.expr.nodes import Expr
 from icebergds.operations.metadata_tables.tasks import MetadataTablePlan
 from icebergds.operations.read.aggregates import Answered, Asked, answer
 from icebergds.operations.read.first_rows import FirstRows, with_first_rows
@@ -26,7 +26,6 @@ from icebergds.operations.read.snapshot_read import (
     plan_task_groups,
     resolve_read,
 )
-from icebergds.scan.plan.files import PlannedFile
 from icebergds.scan.read_plan import ReadPlan
 from icebergds.spark.frames.used_fields import narrowed, padded
 from icebergds.spark.metadata_tables import planned_frame
@@ -37,7 +36,7 @@ from icebergds.spark.scan import (
     count_scan,
     planned_dataframe,
     reading_ways,
-    scan_by_reader,
+    scan_dataframe,
 )
 from icebergds.spark.session import in_zone_of
 from icebergds.spark.types import all_nullable, spark_schema
@@ -175,11 +174,6 @@ class PlannedLoad:
     first: FirstRows | None = None
 
     @property
-    def is_whole(self) -> bool:
-        """Whether it has all rows of the load."""
-        return self.first is None and (self.scan is None or self.scan.rechecked == TRUE)
-
-    @property
     def narrows(self) -> bool:
         """Whether only the fields that `rows` is asked for are read; Spark's reader prunes."""
         if self.load.narrows is not None:
@@ -187,10 +181,8 @@ class PlannedLoad:
         has_files = self.scan is not None and bool(self.scan.files)
         return has_files and (self.ways is None or self.ways.have_others)
 
-    def rows(
-        self, spark: SparkSession, used: frozenset[int] | None = None
-    ) -> tuple[DataFrame, Sequence[PlannedFile]]:
-        """The rows, and those of their files that Spark's own reader reads.
+    def rows(self, spark: SparkSession, used: frozenset[int] | None = None) -> DataFrame:
+        """The rows.
 
         Args:
             used: ids of the fields to read, if it `narrows`; the columns are those that have these
@@ -199,17 +191,17 @@ class PlannedLoad:
         load, scan = self.load, self.scan
         if scan is None:
             groups = plan_task_groups(load.options, load.state, load.snapshot, load.plan)
-            return planned_dataframe(spark, load.plan, groups), ()
+            return planned_dataframe(spark, load.plan, groups)
         if used is None:
             # They are put beneath a relation that has the names.
-            return scan_by_reader(spark, scan, by_position=True, ways=self.ways)
+            return scan_dataframe(spark, scan, by_position=True, ways=self.ways)
         whole = load.plan.columns
         read = narrowed(whole, used)
         if load.is_native:
             # Spark's own reader returns structs whole.
             read = whole.select([field.field_id for field in read.fields])
-        rows, files = scan_by_reader(spark, replace(scan, plan=replace(scan.plan, columns=read)))
-        return padded(rows, whole, read, load.schema), files
+        rows = scan_dataframe(spark, replace(scan, plan=replace(scan.plan, columns=read)))
+        return padded(rows, whole, read, load.schema)
 
 
 def open_load(
