@@ -45,6 +45,7 @@ class Private(StrEnum):
     MERGES = "merges read all rows of the files that may match"
     SESSIONS = "sessions are known by the hash codes of their objects"
     LOCAL_ROWS = "few rows are sent to the JVM in a file"
+    VIEWS = "each table in a text is made a temporary view by a command"
     STATEMENTS = "Spark explains each statement to find out whether it can be parsed"
 
 

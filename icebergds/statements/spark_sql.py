@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from string import Formatter
 from typing import Any
@@ -13,7 +13,9 @@ from pyspark.sql import DataFrame, SparkSession
 
 from icebergds.errors import InvalidStatementError
 from icebergds.expr.sql_tokens import sql_tokens
+from icebergds.spark.frame_names import named
 from icebergds.spark.patches import own
+from icebergds.spark.session import is_connect
 from icebergds.spark.session_verbs import prepare_statement
 from icebergds.statements.text.cursor import Cursor, Span
 from icebergds.statements.user_text import Piece, Splicing
@@ -78,30 +80,52 @@ def spliced_sql(
     Args:
         replacements: in order, without overlaps.
     """
-    frames: dict[str, Any] = {}
+    frames: list[DataFrame] = []
     pieces: list[Piece] = []
     at = span.start
     for each in replacements:
         pieces.append(Piece(text[at : each.span.start], at))
         if each.frame is not None:
-            frames[_FRAME.format(len(frames))] = each.frame
+            frames.append(each.frame)
             pieces.append(Piece(None, each.span.start, is_users=False))
         pieces.append(Piece(each.text, each.span.start, is_users=False))
         at = each.span.end
     pieces.append(Piece(text[at : span.end], at))
-    # Braces have a meaning once anything is passed by name, but the user's only if the user did so.
-    kept = _with_plain_braces if frames and not arguments.named else str
-    names = iter(frames)
-    ran = "".join(f"{{{next(names)}}}" if p.text is None else kept(p.text) for p in pieces)
-    named = {**(arguments.named or {}), **frames}
-    if arguments.named:
-        _check_names(ran, named, ", ".join(arguments.named))
+    given = Arguments(_remaining(text, replacements, arguments.parameters), arguments.named)
     try:
-        remaining = _remaining(text, replacements, arguments.parameters)
-        return spark_sql(spark, ran, Arguments(remaining, named))
+        if not frames or is_connect(spark):
+            return _with_frames(spark, pieces, frames, given)
+        with named(spark, frames) as names:
+            return _with_names(spark, pieces, names, given)
     except AnalysisException as error:
         Splicing(text, tuple(pieces)).restore(error)
         raise
+
+
+def _with_names(
+    spark: SparkSession, pieces: Sequence[Piece], names: Sequence[str], arguments: Arguments
+) -> DataFrame:
+    """Runs a text that has names for its DataFrames."""
+    left = iter(names)
+    ran = "".join(next(left) if p.text is None else p.text for p in pieces)
+    if arguments.named:
+        _check_names(ran, arguments.named)
+    return spark_sql(spark, ran, arguments)
+
+
+def _with_frames(
+    spark: SparkSession, pieces: Sequence[Piece], frames: Sequence[DataFrame], arguments: Arguments
+) -> DataFrame:
+    """Runs a text in which Spark replaces names in braces by DataFrames."""
+    by_name = {_FRAME.format(number): frame for number, frame in enumerate(frames)}
+    # Braces have a meaning once anything is passed by name, but the user's only if the user did so.
+    kept = _with_plain_braces if frames and not arguments.named else str
+    names = iter(by_name)
+    ran = "".join(f"{{{next(names)}}}" if p.text is None else kept(p.text) for p in pieces)
+    if arguments.named:
+        _check_names(ran, arguments.named, by_name)
+    values = {**(arguments.named or {}), **by_name}
+    return spark_sql(spark, ran, Arguments(arguments.parameters, values))
 
 
 def _remaining(text: str, replacements: Sequence[Replacement], parameters: Any) -> Any:
@@ -121,7 +145,7 @@ def _with_plain_braces(text: str) -> str:
     return text.replace("{", "{{").replace("}", "}}")
 
 
-def _check_names(text: str, named: Mapping[str, Any], shown: str) -> None:
+def _check_names(text: str, named: Mapping[str, Any], others: Collection[str] = ()) -> None:
     """Raises InvalidStatementError for names in braces without a value.
 
     PySpark would leave its temporary views behind.
@@ -131,7 +155,9 @@ def _check_names(text: str, named: Mapping[str, Any], shown: str) -> None:
     except ValueError as error:
         raise InvalidStatementError(f"{text[:200]}: {error}; write {{{{ for a brace") from None
     for name in fields:
-        if re.split(r"[.\[]", name)[0] not in named:
+        first = re.split(r"[.\[]", name)[0]
+        if first not in named and first not in others:
+            shown = ", ".join(named)
             raise InvalidStatementError(
                 f"{{{name}}} has no value (there are {shown}); write {{{{ for a brace"
             )

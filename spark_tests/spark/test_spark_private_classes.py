@@ -17,7 +17,7 @@ from frame_programs import filled, program, run
 from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession, functions as f
 
-from icebergds import Table, load_table, register
+from icebergds import Table, load_table, register, sql
 from icebergds.spark import jvm
 from icebergds.spark.registered import session_of
 
@@ -67,6 +67,10 @@ def seen(spark: SparkSession, table: Table, steps: Any) -> list[Any]:
     files = spark.read.format("icebergpy").option("metadata-table", "files")
     found.append(sorted(files.load(table.location()).select("record_count").collect()))
     found.append(table.scan(f.col("id") > 33).to_df(spark).count())
+    queries = ("SELECT id, s FROM {} AS t WHERE t.id > 33", "SELECT max(id) FROM {} GROUP BY p")
+    rows = (sql(spark, query.format("private.db.t")).collect() for query in queries)
+    found.extend(sorted(map(str, each)) for each in rows)
+    assert not [each for each in spark.catalog.listTables() if "_pyspark" in each.name]
     target = f"{table.location()}-{uuid.uuid4()}"
     writer = frame.where("p = 4").write.format("icebergpy").mode("append")
     writer.option("create", "true").save(target)
@@ -88,6 +92,7 @@ def test_nothing_depends_on_one_private_class_or_on_all(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     register(front, native_scans=True)
+    front.conf.set("spark.icebergpy.catalog.private.warehouse", str(tmp_path / "lake"))
     table = filled(tmp_path / "lake", 2)
     steps = program(rng, rounds("ICEBERGDS_PRIVATE_STEPS", pull=4, nightly=12))
     asked: dict[str, None] = {}
