@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import weakref
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -59,9 +59,27 @@ def keep_rows(
     if nbytes != sum(sizes):
         return
     relations = _kept.setdefault(spark, {})
-    relations[key] = _Kept(owner, kept, index, nbytes, sizes)
+    relations[key] = _Kept(owner, kept, index, nbytes, sizes, {})
     while len(relations) > _MOST_RELATIONS or _files_of(relations) > _MOST_FILES:
         relations.pop(next(iter(relations)), None)
+
+
+def kept_output(
+    spark: SparkSession, rows: DataFrame, key: Hashable, make: Callable[[], DataFrame]
+) -> DataFrame:
+    """Makes columns of rows; only once, if the rows are kept.
+
+    Args:
+        rows: those that `kept_rows` or `keep_rows` had.
+        key: all that determines the columns.
+    """
+    known: Any = rows._jdf
+    for kept in list(_kept.get(spark, {}).values()):
+        if kept.rows is known:
+            if key not in kept.outputs:
+                kept.outputs[key] = make()._jdf
+            return DataFrame(kept.outputs[key], spark)
+    return make()
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +92,7 @@ class _Kept:
         index: Spark's index of the files, a JVM object.
         nbytes: the size of all files.
         sizes: of the files, in bytes.
+        outputs: JVM DataFrames of columns that are computed from the rows.
     """
 
     owner: object
@@ -81,6 +100,7 @@ class _Kept:
     index: Any
     nbytes: int
     sizes: tuple[int, ...]
+    outputs: dict[Hashable, Any]
 
 
 _kept: weakref.WeakKeyDictionary[SparkSession, dict[Hashable, _Kept]] = weakref.WeakKeyDictionary()

@@ -36,6 +36,7 @@ from icebergds.spark.file_addresses import (
     row_name,
     storage_obstacle,
 )
+from icebergds.spark.kept_relations import kept_output
 from icebergds.spark.native_deletes import listed_sizes, without_deleted
 from icebergds.spark.native_failures import know_native_files
 from icebergds.spark.parquet_relation import (
@@ -152,10 +153,12 @@ def native_frame(
         return rows
     if by_id and are_scalar and all(stored.name_of(field) == field.name for field in fields):
         # Takes far fewer JVM calls than selecting each column.
-        return rows.to(all_nullable(spark_schema(plan.columns)))
+        struct = all_nullable(spark_schema(plan.columns))
+        return kept_output(spark, rows, struct.json(), lambda: rows.to(struct))
     # So do texts, but Spark substitutes variables in them.
     if are_scalar and not any("${" in field.name or field.doc for field in fields):
-        return rows.selectExpr(*(_text(field, stored, hidden) for field in fields))
+        texts = tuple(_text(field, stored, hidden) for field in fields)
+        return kept_output(spark, rows, texts, lambda: rows.selectExpr(*texts))
     return rows.select(*(_output(field, stored, hidden) for field in plan.columns.fields))
 
 

@@ -331,8 +331,7 @@ CALLS = {
     "SELECT count(*), max(ts) FROM lake.db.t": 40,
     "SELECT * FROM lake.db.t WHERE id = 17": 40,
     "SELECT * FROM lake.db.t LIMIT 3": 40,
-    # What Spark reads needs a relation.
-    "SELECT * FROM lake.db.t WHERE id > 17": 70,
+    "SELECT * FROM lake.db.t WHERE id > 17": 40,
 }
 
 
