@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from pyspark.sql import DataFrame, SparkSession
@@ -92,14 +92,7 @@ class TableLoad:
         """
         if self.options.changes is not None:
             return PlannedLoad(self, None, None)
-        scan = plan_scan(
-            self.state,
-            self.options,
-            for_native=self.is_native,
-            rechecked=condition,
-            columns=self.plan.columns,
-        )
-        return PlannedLoad(self, scan, reading_ways(spark, scan) if scan.for_native else None)
+        return self._load_of(spark, self._scan(condition))
 
     def answered(
         self, spark: SparkSession, asked: Asked
@@ -115,37 +108,34 @@ class TableLoad:
 
         Errors are those of `planned`.
         """
-        scan = plan_scan(
-            self.state,
-            self.options,
-            for_native=self.is_native,
-            rechecked=asked.condition,
-            columns=self.plan.columns,
-            stats_of=frozenset(column.field_id for column in asked.columns),
-        )
+        scan = self._scan(asked.condition, asked.columns)
         found = answer(scan, asked)
         if not found.unread:
             return found, None
-        left = replace(scan, files=found.unread)
-        ways = reading_ways(spark, left) if left.for_native else None
-        return found if found.files else None, PlannedLoad(self, left, ways)
+        left = self._load_of(spark, replace(scan, files=found.unread))
+        return found if found.files else None, left
 
     def first(self, spark: SparkSession, first: FirstRows) -> PlannedLoad:
         """Plans at least the first rows, now; the load must not be of changes.
 
         Errors are those of `planned`.
         """
-        scan = plan_scan(
+        return self._load_of(
+            spark, with_first_rows(self._scan(first.condition, first.columns), first)
+        )
+
+    def _scan(self, condition: Expr, with_metrics: Sequence[NestedField] = ()) -> PlannedScan:
+        return plan_scan(
             self.state,
             self.options,
             for_native=self.is_native,
-            rechecked=first.condition,
+            rechecked=condition,
             columns=self.plan.columns,
-            stats_of=frozenset(column.field_id for column in first.columns),
+            stats_of=frozenset(column.field_id for column in with_metrics),
         )
-        found = with_first_rows(scan, first)
-        ways = reading_ways(spark, found) if found.for_native else None
-        return PlannedLoad(self, found, ways, None if found is scan else first)
+
+    def _load_of(self, spark: SparkSession, scan: PlannedScan) -> PlannedLoad:
+        return PlannedLoad(self, scan, reading_ways(spark, scan) if scan.for_native else None)
 
     def count(self, spark: SparkSession) -> int | None:
         """The number of rows, from metadata as far as possible; None for changes.
@@ -165,13 +155,11 @@ class PlannedLoad:
     Attributes:
         scan: the scan of all columns; None for changes.
         ways: how its files can be read; None if only icebergds can read them.
-        first: the only rows that are needed; None if others are, too.
     """
 
     load: TableLoad
     scan: PlannedScan | None
     ways: ReadingWays | None
-    first: FirstRows | None = None
 
     @property
     def narrows(self) -> bool:
