@@ -12,7 +12,7 @@ from built.commit_tables import BY_DAY, SCHEMA, CommitTable, create_table, open_
 from built.tables import TableBuilder
 
 from icebergds.commit.data_files import Append, Delete, FastAppend
-from icebergds.errors import InvalidDataError, InvalidOptionError
+from icebergds.errors import InvalidDataError, InvalidOptionError, ValidationError
 from icebergds.expr.sql import parse_filter
 from icebergds.spec.manifest import FileContent, ManifestEntryStatus
 from icebergds.spec.partition import PartitionSpec
@@ -283,7 +283,7 @@ def test_a_file_that_is_listed_twice_is_refused(table: CommitTable, append: type
 
 def test_files_of_a_spec_that_the_table_lacks_are_refused(table: CommitTable) -> None:
     file = replace(table.file([1], 1), spec_id=9)
-    with pytest.raises(InvalidDataError, match="partition spec 9"):
+    with pytest.raises(ValidationError, match="partition spec 9"):
         table.commit(Append((file,)))
 
 

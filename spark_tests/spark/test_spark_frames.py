@@ -255,7 +255,7 @@ def test_sub_queries_name_columns_of_the_query_around_them(
         lambda df: df.withColumn("new", f.lit(1)),
         lambda df: df.alias("a"),
         lambda df: df.union(df),
-        lambda df: df.distinct(),
+        lambda df: df.dropDuplicates(["i"]),
         lambda df: df.join(df, "i"),
     ],
 )
