@@ -73,8 +73,10 @@ def kept_output(
         rows: those that `kept_rows` or `keep_rows` had.
         key: all that determines the columns.
     """
-    known: Any = rows._jdf
-    for kept in list(_kept.get(spark, {}).values()):
+    # None with Spark Connect, whose frames are no objects of this process.
+    relations = _kept.get(spark)
+    known: Any = None if relations is None else rows._jdf
+    for kept in list((relations or {}).values()):
         if kept.rows is known:
             if key not in kept.outputs:
                 kept.outputs[key] = make()._jdf
