@@ -39,9 +39,8 @@ def see(spark: SparkSession, directory: str) -> dict[str, Any]:
     for number in range(DAYS):
         table.append(of_day(number))
     frame = spark.read.format("icebergpy").load(table.location())
-    plain = spark.createDataFrame(
-        pa.concat_tables([of_day(day) for day in range(DAYS)]).to_pandas()
-    )
+    days = pa.concat_tables([of_day(day) for day in range(DAYS)]).combine_chunks()
+    plain = spark.createDataFrame(days)
     data = Path(table.location()) / "data"
     seen: dict[str, Any] = {"different": [], "read": [], "first": []}
     for name, ask in {**FRAMES, **READ_IN_PART_FRAMES}.items():
@@ -61,11 +60,12 @@ def see(spark: SparkSession, directory: str) -> dict[str, Any]:
     with _without(sorted(data.iterdir())[:-1]):
         top, _ = FIRST_OF_FRAMES["top"]
         seen["fail without older files"] = [_fails(top(frame)), _fails(frame)]
-    days = frame.groupBy("day").agg(f.count("*").alias("n"))
+    by_day = frame.groupBy("day").agg(f.count("*").alias("n"))
     seen["lineage"] = [
-        str(row.day) for row in days.where(days.n > 3).orderBy(frame.day.desc()).limit(2).collect()
+        str(row.day)
+        for row in by_day.where(by_day.n > 3).orderBy(frame.day.desc()).limit(2).collect()
     ]
-    seen["joined"] = days.join(frame, "day").count()
+    seen["joined"] = by_day.join(frame, "day").count()
     spark.conf.set("spark.sql.retainGroupColumns", "false")
     seen["keys are kept"] = [len(row) for row in frame.groupBy("day").count().collect()]
     spark.conf.unset("spark.sql.retainGroupColumns")
