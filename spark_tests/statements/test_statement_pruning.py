@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -16,6 +17,7 @@ from icebergds.operations.conditions import default_setting
 from icebergds.operations.read.options import ReadOptions
 from icebergds.statements.names.scope import CatalogName
 from icebergds.statements.names.tables import NamedTable
+from icebergds.statements.queries import joined_values
 from icebergds.statements.queries.pruning import prune
 from icebergds.statements.queries.references import find_references
 from icebergds.statements.queries.relations import Relation
@@ -302,6 +304,24 @@ def test_values_choose_among_files_whose_bounds_differ(
     for _ in range(2):
         found = conditions_of_days(f"SELECT 1 FROM {query}", **arrived)
         assert ("id = 250" in found[0]) == is_chosen
+
+
+def test_tables_whose_values_would_not_matter_are_not_planned_for_them(
+    arrived: dict[str, Table], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    planned = []
+    plan_scan = joined_values.plan_scan
+
+    def counted(state: Any, *given: Any, **named: Any) -> Any:
+        planned.append(state.name)
+        return plan_scan(state, *given, **named)
+
+    monkeypatch.setattr(joined_values, "plan_scan", counted)
+    joined = "SELECT 1 FROM lake.db.in_order a JOIN lake.db.anyhow b ON a.id = b.id"
+    assert conditions_of_days(joined, **arrived) == ["TRUE", "TRUE"]
+    assert planned == []
+    conditions_of_days(f"{joined} WHERE b.s > 'f'", **arrived)
+    assert planned == [arrived["anyhow"]._state.name]
 
 
 def test_bounds_that_are_not_known_tell_no_files_apart(arrived: dict[str, Table]) -> None:

@@ -47,6 +47,8 @@ _MOST_BYTES = 32 << 20
 _SMALLER = 10
 # Fewer files are not worth it, and to compare the bounds of more takes too long.
 _FEWEST_FILES, _MOST_FILES = 4, 20_000
+# Of a table whose values are read.
+_MOST_PLANNED = 2_000
 # More values are compared by their range only.
 _MOST_VALUES = 1000
 _TYPES = (INT, LONG, DATE, STRING, TIMESTAMP, TIMESTAMPTZ)
@@ -84,6 +86,13 @@ def _said(
         return None
     if _total(pruned, "total-data-files") < _FEWEST_FILES:
         return None
+    is_chosen = condition is not TRUE
+    is_arranged = _is_arranged_by(pruned.source, field)
+    # A large table is not even planned for this.
+    if not (is_chosen or (is_arranged and _is_small(small))):
+        return None
+    if not 0 <= _total(small, "total-data-files") <= _MOST_PLANNED:
+        return None
     state = small.source.table._state
     assert small.schema is not None, "it has the column"
     scan = plan_scan(
@@ -93,12 +102,12 @@ def _said(
         rechecked=condition,
         columns=small.schema.select([by.field_id]),
     )
-    size = _size(scan, is_chosen=condition is not TRUE)
+    size = _size(scan, is_chosen=is_chosen)
     if size is None:
         return None
-    if not _is_arranged_by(pruned.source, field):
+    if not is_arranged:
         is_far_smaller = _SMALLER * size <= _total(pruned, "total-files-size")
-        if condition is TRUE or not is_far_smaller or not _bounds_differ(pruned, field):
+        if not is_far_smaller or not _bounds_differ(pruned, field):
             return None
     values = _values(scan, equality.by_column)
     if values is None:
@@ -146,6 +155,12 @@ def _is_arranged_by(source: NamedTable, field: NestedField) -> bool:
     partitioned = {each for spec in metadata.partition_specs for each in spec.source_ids}
     order = metadata.sort_order().fields
     return field.field_id in partitioned or bool(order and order[0].source_id == field.field_id)
+
+
+def _is_small(relation: Relation) -> bool:
+    """Whether a table is cheap to read as a whole."""
+    rows, size = _total(relation, "total-records"), _total(relation, "total-files-size")
+    return 0 <= rows <= _MOST_ROWS and 0 <= size <= _MOST_BYTES
 
 
 def _bounds_differ(relation: Relation, field: NestedField) -> bool:
