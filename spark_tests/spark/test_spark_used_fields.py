@@ -316,13 +316,13 @@ def not_native(spark: SparkSession) -> SparkSession:
 def seen(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     """The columns of all scans of tables."""
     seen: list[list[str]] = []
-    scan = table_load.scan_by_reader
+    scan = table_load.scan_dataframe
 
     def planned(spark: SparkSession, of: Any, **more: Any) -> Any:
         seen.append([_shown(field) for field in of.plan.columns.fields])
         return scan(spark, of, **more)
 
-    monkeypatch.setattr(table_load, "scan_by_reader", planned)
+    monkeypatch.setattr(table_load, "scan_dataframe", planned)
     return seen
 
 
