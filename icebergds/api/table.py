@@ -13,14 +13,13 @@ from icebergds.api.table_maintenance import TableMaintenance
 from icebergds.api.table_reads import TableReads
 from icebergds.api.table_statistics import TableStatistics
 from icebergds.api.table_writes import TableWrites
-from icebergds.catalog.address import TableAddress
+from icebergds.catalog.address import address_of
 from icebergds.catalog.loaded_table import LoadedTable
-from icebergds.catalog.naming import known_catalogs, named_catalog, table_name_parts
+from icebergds.catalog.naming import known_catalogs, table_name_parts
 from icebergds.commit.staging import StagedOperations
 from icebergds.commit.transaction import commit_staged
 from icebergds.display import counted
 from icebergds.errors import InvalidOptionError, NoSuchTableError
-from icebergds.io.storage_options import storage_properties_of
 from icebergds.operations.options.arguments import mapping_argument, path_argument, text_argument
 from icebergds.operations.outcomes import nothing_committed
 
@@ -55,21 +54,13 @@ def load_table(
     """
     path = path_argument("path", path)
     catalog = text_argument("catalog", catalog)
-    names = table_name_parts(path) if catalog is None else ()
-    if names:
-        catalog, path = named_catalog(path)
-    given = {
-        key.removeprefix("catalog."): value
-        for key, value in mapping_argument("properties", properties).items()
-    }
-    storage = storage_properties_of(given)
-    rest = {key: value for key, value in given.items() if key not in storage}
+    given = mapping_argument("properties", properties)
     locations = mapping_argument("location_map", location_map)
-    address = TableAddress(path, catalog, rest, storage, locations)
+    address = address_of(path, catalog, given, locations)
     try:
         state, operations = address.open()
     except NoSuchTableError as error:
-        if catalog is None and names:
+        if address.catalog is None and table_name_parts(path):
             raise NoSuchTableError(
                 f"{error}; as a name, it begins with no configured catalog ({known_catalogs(path)})"
             ) from None

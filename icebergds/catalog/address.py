@@ -14,7 +14,11 @@ from icebergds.catalog.filesystem.commits import (
 )
 from icebergds.catalog.loading import load_catalog
 from icebergds.catalog.metadata_files import is_metadata_file, load_from_location
-from icebergds.catalog.naming import catalog_hint, default_hint
+from icebergds.catalog.naming import (
+    catalog_hint,
+    default_hint,
+    named_catalog,
+)
 from icebergds.catalog.views import is_view, view_not_table
 from icebergds.commit.operations import TableOperations, TableState
 from icebergds.errors import InvalidFilterError, InvalidOptionError, NoSuchTableError
@@ -22,6 +26,7 @@ from icebergds.expr.names import split_name
 from icebergds.io.fileio import FileIO
 from icebergds.io.kept_reads import recent_reads
 from icebergds.io.known_properties import warn_of_names
+from icebergds.io.storage_options import storage_properties_of
 from icebergds.spec.updates.table_updates import TableUpdate
 
 
@@ -203,6 +208,30 @@ class TableAddress:
 
     def _identifier(self) -> Identifier:
         return identifier_of(self.path)
+
+
+def address_of(
+    path: str,
+    catalog: str | None,
+    properties: Mapping[str, str],
+    location_map: Mapping[str, str] | None = None,
+) -> TableAddress:
+    """The address of a table as users name it.
+
+    Args:
+        path: a location, a metadata file, or a name; without `catalog`, a name begins with that of
+            a configured catalog, or is one in the default catalog.
+        properties: of the catalog and the storage; a prefix `catalog.` is optional.
+
+    Raises:
+        InvalidOptionError: there are catalog properties but no catalog.
+    """
+    if catalog is None:
+        catalog, path = named_catalog(path)
+    given = {key.removeprefix("catalog."): value for key, value in properties.items()}
+    storage = storage_properties_of(given)
+    rest = {key: value for key, value in given.items() if key not in storage}
+    return TableAddress(path, catalog, rest, storage, location_map or {})
 
 
 def identifier_of(text: str) -> Identifier:

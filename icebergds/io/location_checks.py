@@ -30,13 +30,13 @@ def refuse_other_schemes(location: str, scheme: str, properties: Mapping[str, st
     if scheme in KNOWN_SCHEMES or scheme in further_schemes(properties):
         return
     raise InvalidOptionError(
-        f"location {_without_secrets(location)!r}: the scheme {scheme!r} is not one of those that "
+        f"location {without_secrets(location)!r}: the scheme {scheme!r} is not one of those that "
         f"are opened, {', '.join(sorted(KNOWN_SCHEMES))}; if you trust who wrote the table's "
         f"metadata, allow it with option({STORAGE_SCHEMES!r}, {scheme!r})"
     )
 
 
-def _without_secrets(location: str) -> str:
+def without_secrets(location: str) -> str:
     """The location, with asterisks for user, password and parameters: it may be a database's."""
     address, mark, parameters = location.partition("?")
     return _USER.sub("***@", address) + mark + ("***" if parameters else "")

@@ -88,6 +88,21 @@ class Snapshot:
         return html_table(f"Snapshot {self.snapshot_id}", (), rows, "property")
 
 
+SNAPSHOT_HEADER = (
+    "snapshot_id",
+    "committed (UTC)",
+    "timestamp_ms",
+    "operation",
+    "added",
+    "deleted",
+    "rows",
+)
+"""The columns of `Snapshots.rows`."""
+
+SNAPSHOT_NUMBERS = (0, 2, 4, 5, 6)
+"""The places of those that are numbers."""
+
+
 class Snapshots(tuple[Snapshot, ...]):
     """Snapshots of a table, which show as a table of text or HTML."""
 
@@ -99,29 +114,21 @@ class Snapshots(tuple[Snapshot, ...]):
         if older := len(self) - len(shown):
             lines.append(f"… {counted(older, 'earlier snapshot')}")
         if shown:
-            lines.append(text_table(_HEADER, self._rows(shown), right=(0, 2, 4, 5, 6)))
+            lines.append(text_table(SNAPSHOT_HEADER, self.rows(shown), SNAPSHOT_NUMBERS))
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
         title = counted(len(self), "snapshot")
         # The newest are the last, and the first that one looks for.
-        return html_table(title, _HEADER, self._rows(reversed(self)), "snapshot")
+        return html_table(title, SNAPSHOT_HEADER, self.rows(reversed(self)), "snapshot")
 
-    def _rows(self, shown: Iterable[Snapshot]) -> list[tuple[str, ...]]:
+    def rows(self, shown: Iterable[Snapshot]) -> list[tuple[str, ...]]:
+        """What people see of some of these snapshots, below `SNAPSHOT_HEADER`."""
         counted_exactly = _with_vectors_only(self)
         return [_row(snapshot, counted_exactly) for snapshot in shown]
 
 
 _MOST_SNAPSHOTS = 10
-_HEADER = (
-    "snapshot_id",
-    "committed (UTC)",
-    "timestamp_ms",
-    "operation",
-    "added",
-    "deleted",
-    "rows",
-)
 
 
 def _row(snapshot: Snapshot, vectors_only: Set[int]) -> tuple[str, ...]:

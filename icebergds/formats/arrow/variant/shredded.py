@@ -26,8 +26,8 @@ from icebergds.formats.arrow.variant.containers import array_heads, object_field
 from icebergds.formats.arrow.variant.dictionaries import Dictionaries, read_dictionaries
 from icebergds.formats.arrow.variant.scalars import Encoder
 
-_NULL = pa.scalar(b"\x00", pa.binary())
-_EMPTY = pa.scalar(b"", pa.binary())
+_NULL = b"\x00"
+_EMPTY = b""
 # Rows times columns that are worked on at once; some tens of bytes of memory each.
 _MAX_CELLS = 1 << 21
 

@@ -1,0 +1,114 @@
+"""Defines what a command answers (`Answer`), and prints it as text or JSON."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Any
+
+from icebergds.display import printable, text_table
+
+
+class Exit(IntEnum):
+    """The exit status of the command."""
+
+    DONE = 0
+    FOUND = 1
+    """There is something to do, or what was compared differs."""
+    FAILED = 2
+    INTERRUPTED = 130
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """Rows of text with a header.
+
+    Attributes:
+        right: the places of the columns that are aligned to the right, such as numbers.
+        note: a line below the rows.
+    """
+
+    header: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    right: frozenset[int] = frozenset()
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a command found or did.
+
+    Attributes:
+        data: for programs: what JSON can hold, with keys that stay.
+        shown: for people.
+        status: what the process exits with.
+    """
+
+    data: Any
+    shown: str | Grid | Sequence[str | Grid] = ()
+    status: Exit = Exit.DONE
+
+
+def print_answer(answer: Answer, *, as_json: bool) -> None:
+    """Prints an answer to the standard output."""
+    if as_json:
+        print_json(answer.data)
+        return
+    parts = [answer.shown] if isinstance(answer.shown, str | Grid) else answer.shown
+    for at, part in enumerate(parts):
+        if at:
+            print()
+        if isinstance(part, Grid):
+            _print_grid(part)
+        else:
+            print(part)
+
+
+def print_json(data: Any) -> None:
+    """Prints a JSON document, on one line unless a person looks at it."""
+    indent = 2 if sys.stdout.isatty() else None
+    print(json.dumps(data, indent=indent, ensure_ascii=False, allow_nan=False))
+
+
+def print_error(message: str) -> None:
+    """Prints an error or question on the standard error, in red in a terminal."""
+    head, found, rest = message.partition(": ")
+    if found and has_colours(sys.stderr.isatty()):
+        head = f"\x1b[1;31m{head}\x1b[0m"
+    print(f"{head}{found}{rest}", file=sys.stderr)
+
+
+def has_colours(is_terminal: bool) -> bool:
+    """Whether to print colours: in terminals, unless the user does not want them."""
+    return is_terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def _print_grid(grid: Grid) -> None:
+    if not grid.rows:
+        print(grid.note or "none")
+        return
+    if sys.stdout.isatty():
+        _print_in_terminal(grid)
+    else:
+        # Whole: what is cut here cannot be searched for.
+        print(text_table(grid.header, grid.rows, grid.right))
+    if grid.note:
+        print(grid.note)
+
+
+def _print_in_terminal(grid: Grid) -> None:
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 2, 0, 0))
+    for at, name in enumerate(grid.header):
+        justify = "right" if at in grid.right else "left"
+        table.add_column(Text(printable(name)), justify=justify, overflow="fold")
+    for row in grid.rows:
+        table.add_row(*(Text(printable(cell)) for cell in row))
+    Console(highlight=False, no_color=not has_colours(True)).print(table)

@@ -1,0 +1,45 @@
+"""The app of typer with all commands."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import typer
+
+from icebergds.cli.answer import Answer
+from icebergds.cli.command import add_common_options, command
+from icebergds.cli.look import add_look_commands
+from icebergds.cli.place import Place
+from icebergds.cli.rows import add_row_commands
+from icebergds.version import __version__
+
+_HELP = """Apache Iceberg tables without a JVM jar.
+
+TABLE is a name such as lake.db.events, whose catalog .pyiceberg.yaml or the environment configures,
+or a location such as s3://bucket/warehouse/db/events. Exit status: 0 done or healthy, 1 something
+is to be done or differs, 2 an error.
+"""
+
+
+def new_app() -> typer.Typer:
+    """The app."""
+    app = typer.Typer(
+        name="icebergds",
+        help=_HELP,
+        no_args_is_help=True,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    add_common_options(app)
+    add_look_commands(app)
+    add_row_commands(app)
+    command(app)(version)
+    return app
+
+
+def version(at: Place) -> Answer:
+    """Shows the version of icebergds."""
+    return Answer({"version": __version__}, __version__)
+
+
+app: Any = new_app()

@@ -1,0 +1,108 @@
+"""Finds the catalog or table that a command names (`Place`)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from icebergds.errors import InvalidOptionError
+
+if TYPE_CHECKING:
+    from icebergds import Catalog, Table
+    from icebergds.catalog.address import TableAddress
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a command looks for the tables that it names.
+
+    Attributes:
+        catalog: the catalog's name; None for the default one, or the one that a name begins with.
+        properties: properties of the catalog and the storage.
+        as_json: whether the answer is to be JSON.
+    """
+
+    catalog: str | None = None
+    properties: Mapping[str, str] = field(default_factory=dict, repr=False)
+    as_json: bool = False
+
+    def load_catalog(self) -> Catalog:
+        """The catalog that is named, or else the default one."""
+        from icebergds.api.catalog import load_catalog
+
+        return load_catalog(self.catalog, **self.properties)
+
+    def catalog_of(self, name: str) -> tuple[Catalog, str]:
+        """The catalog of a name that need not exist yet, and the identifier in it."""
+        from icebergds.catalog.naming import named_catalog
+
+        if self._names_catalog:
+            return self.load_catalog(), name
+        catalog, identifier = named_catalog(name)
+        return Place(catalog).load_catalog(), identifier
+
+    def namespace_of(self, name: str) -> tuple[Catalog, str]:
+        """The catalog of a namespace, which may begin with a catalog's name, and its name there."""
+        from icebergds.catalog.config import is_configured
+
+        first, _, rest = name.partition(".")
+        if not self._names_catalog and is_configured(first):
+            return Place(first).load_catalog(), rest
+        return self.load_catalog(), name
+
+    def load_table(self, name: str) -> Table:
+        """A table, by its name or its location."""
+        from icebergds.api.table import load_table
+
+        catalog, given = self._addressed(name)
+        return load_table(name, catalog=catalog, properties=given)
+
+    def address(self, name: str) -> TableAddress:
+        """The address of a table, by its name or location; loads faster than a `Table`."""
+        from icebergds.catalog.address import address_of
+
+        catalog, given = self._addressed(name)
+        return address_of(name, catalog, given)
+
+    @property
+    def _names_catalog(self) -> bool:
+        return self.catalog is not None or bool(self.properties)
+
+    def _addressed(self, name: str) -> tuple[str | None, Mapping[str, str]]:
+        """The catalog of a table, and the properties to find it with."""
+        from icebergds.catalog.config import catalog_properties, default_catalog_name
+        from icebergds.io.storage_options import storage_properties_of
+
+        if not is_location(name):
+            is_catalog = self.catalog is not None or "uri" in self.properties
+            if is_catalog or "warehouse" in self.properties:
+                return self.catalog or default_catalog_name(), self.properties
+            return None, self.properties
+        given = self.properties
+        if self.catalog is not None:
+            # The catalog's tables are on its storage.
+            given = catalog_properties(self.catalog, given)
+        return None, storage_properties_of(given)
+
+
+def is_location(name: str) -> bool:
+    """Whether this is a table's location or metadata file, not its name."""
+    from icebergds.catalog.metadata_files import is_metadata_file
+
+    return "/" in name or ":" in name or name in (".", "..") or is_metadata_file(name)
+
+
+def properties_of(texts: list[str], option: str = "--property") -> dict[str, str]:
+    """Parses properties given as `key=value`.
+
+    Raises:
+        InvalidOptionError: one of them is not.
+    """
+    pairs = {}
+    for text in texts:
+        key, found, value = text.partition("=")
+        if not found or not key.strip():
+            raise InvalidOptionError(f"{option} {text!r}: expected KEY=VALUE")
+        pairs[key.strip()] = value
+    return pairs
