@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Sequence
-from dataclasses import dataclass
-from enum import IntEnum
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass, fields, is_dataclass
+from enum import Enum, IntEnum
+from math import isfinite
 from typing import Any
 
 from icebergds.display import printable, text_table
@@ -51,6 +52,24 @@ class Answer:
     data: Any
     shown: str | Grid | Sequence[str | Grid] = ()
     status: Exit = Exit.DONE
+
+
+def plain(value: Any) -> Any:
+    """What JSON can hold of a result: objects with their fields, enumerations as their values."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return {each.name: plain(getattr(value, each.name)) for each in fields(value)}
+    match value:
+        case None | bool() | int() | str():
+            return value.value if isinstance(value, Enum) else value
+        case float():
+            return value if isfinite(value) else str(value)
+        case Mapping():
+            return {str(key): plain(each) for key, each in value.items()}
+        case bytes():
+            return value.hex()
+        case Sequence() | Set():
+            return [plain(each) for each in value]
+    return str(value)
 
 
 def print_answer(answer: Answer, *, as_json: bool) -> None:
@@ -107,8 +126,9 @@ def _print_in_terminal(grid: Grid) -> None:
 
     table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 2, 0, 0))
     for at, name in enumerate(grid.header):
-        justify = "right" if at in grid.right else "left"
-        table.add_column(Text(printable(name)), justify=justify, overflow="fold")
+        table.add_column(
+            Text(printable(name)), justify="right" if at in grid.right else "left", overflow="fold"
+        )
     for row in grid.rows:
         table.add_row(*(Text(printable(cell)) for cell in row))
     Console(highlight=False, no_color=not has_colours(True)).print(table)

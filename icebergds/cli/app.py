@@ -7,18 +7,20 @@ from typing import Any
 import typer
 
 from icebergds.cli.answer import Answer
+from icebergds.cli.change import add_change_commands
 from icebergds.cli.command import add_common_options, command
+from icebergds.cli.keep import add_keep_commands
 from icebergds.cli.look import add_look_commands
 from icebergds.cli.place import Place
 from icebergds.cli.rows import add_row_commands
 from icebergds.version import __version__
 
-_HELP = """Apache Iceberg tables without a JVM jar.
-
-TABLE is a name such as lake.db.events, whose catalog .pyiceberg.yaml or the environment configures,
-or a location such as s3://bucket/warehouse/db/events. Exit status: 0 done or healthy, 1 something
-is to be done or differs, 2 an error.
-"""
+_HELP = (
+    "Apache Iceberg tables without a JVM jar.\n\n"
+    "TABLE is a name such as lake.db.events, whose catalog .pyiceberg.yaml or the environment "
+    "configures, or a location such as s3://bucket/warehouse/db/events. Exit status: 0 done or "
+    "healthy, 1 something is to be done or differs, 2 an error."
+)
 
 
 def new_app() -> typer.Typer:
@@ -33,6 +35,8 @@ def new_app() -> typer.Typer:
     add_common_options(app)
     add_look_commands(app)
     add_row_commands(app)
+    add_change_commands(app)
+    add_keep_commands(app)
     command(app)(version)
     return app
 

@@ -8,15 +8,15 @@ import os
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Any, Concatenate, ParamSpec, get_type_hints
+from typing import Annotated, Any, get_type_hints
 
 import typer
 
 from icebergds.cli.answer import Answer, Exit, print_answer, print_error, print_json
+from icebergds.cli.confirm import DeclinedError
 from icebergds.cli.place import Place, properties_of
 from icebergds.errors import IcebergError, InvalidOptionError
 
-P = ParamSpec("P")
 _COMMON = "Catalog and output"
 
 
@@ -81,7 +81,7 @@ _OPTIONS: dict[str, tuple[Any, Any]] = {
 
 def command(
     app: typer.Typer, name: str | None = None, **more: Any
-) -> Callable[[Callable[Concatenate[Place, P], Answer | None]], Callable[..., None]]:
+) -> Callable[[Callable[..., Answer | None]], Callable[..., None]]:
     """Adds a function as a command: its first argument is the `Place`, its result is printed.
 
     Args:
@@ -89,7 +89,7 @@ def command(
         more: arguments of `typer.Typer.command`.
     """
 
-    def added(run: Callable[Concatenate[Place, P], Answer | None]) -> Callable[..., None]:
+    def added(run: Callable[..., Answer | None]) -> Callable[..., None]:
         hints = get_type_hints(run, include_extras=True)
         _, *own = inspect.signature(run).parameters.values()
 
@@ -171,6 +171,9 @@ def _run(common: Common, run: Callable[[], Answer | None]) -> int:
         # Whoever reads the output has seen enough; Python would complain as it ends.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return Exit.DONE
+    except DeclinedError:
+        print_error("nothing was changed")
+        return Exit.FOUND
     except KeyboardInterrupt as error:
         print_error("\n".join(("interrupted", *getattr(error, "__notes__", ()))))
         return Exit.INTERRUPTED

@@ -31,7 +31,7 @@ class Place:
         """The catalog that is named, or else the default one."""
         from icebergds.api.catalog import load_catalog
 
-        return load_catalog(self.catalog, **self.properties)
+        return load_catalog(self.catalog, location_map=None, **self.properties)
 
     def catalog_of(self, name: str) -> tuple[Catalog, str]:
         """The catalog of a name that need not exist yet, and the identifier in it."""

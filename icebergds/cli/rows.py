@@ -5,14 +5,14 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import asdict
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
+from typing import TYPE_CHECKING, Annotated, BinaryIO
 
 import typer
 
-from icebergds.cli.answer import Answer, Grid, print_answer
+from icebergds.cli.answer import Answer, Grid, plain, print_answer
 from icebergds.cli.command import command
 from icebergds.cli.look import Branch, Columns, SnapshotId, TableName, Tag, Where
 from icebergds.cli.place import Place
@@ -118,9 +118,12 @@ def explain(
     """Shows what a scan reads, what it skips, and why."""
     scan = at.load_table(table).scan(where, columns, snapshot, branch=branch, tag=tag)
     summary = scan.plan_summary()
-    data: dict[str, Any] = asdict(summary)
-    data["snapshot"] = None if summary.snapshot is None else summary.snapshot.snapshot_id
-    data["snapshot_id"] = data.pop("snapshot")
+    snapshot = summary.snapshot
+    data = {
+        **plain(replace(summary, snapshot=None)),
+        "snapshot_id": None if snapshot is None else snapshot.snapshot_id,
+    }
+    del data["snapshot"]
     return Answer(data, str(summary))
 
 

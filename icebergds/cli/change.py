@@ -1,0 +1,370 @@
+"""Commands that change catalogs and tables; each says what it does, and asks first."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from icebergds.cli.answer import Answer
+from icebergds.cli.command import command
+from icebergds.cli.confirm import Yes, confirm
+from icebergds.cli.look import Branch, TableName
+from icebergds.cli.place import Place, properties_of
+from icebergds.display import counted
+from icebergds.errors import InvalidOptionError
+
+if TYPE_CHECKING:
+    from icebergds import Table
+    from icebergds.api.manage_snapshots import ManageSnapshots
+
+_PANEL = "Change"
+Name = Annotated[str, typer.Argument(help="Its name, such as lake.db.events.")]
+Pairs = Annotated[list[str], typer.Argument(metavar="KEY=VALUE...", help="Properties.")]
+IsNamespace = Annotated[bool, typer.Option("--namespace", help="Of a namespace, not of a table.")]
+At = Annotated[
+    str | None, typer.Argument(metavar="[AT]", help="Snapshot id, branch or tag it begins at.")
+]
+Days = Annotated[float | None, typer.Option("--keep-days", help="Days after which it may expire.")]
+Delete = Annotated[bool, typer.Option("--delete", "-d", help="Delete it.")]
+Replace = Annotated[bool, typer.Option("--replace", help="Move it if it exists.")]
+_DAY_MS = 24 * 60 * 60 * 1000
+
+
+def add_change_commands(app: typer.Typer) -> None:
+    """Adds the commands to the app."""
+    create = typer.Typer(help="Creates a table or a namespace.", no_args_is_help=True)
+    command(create, "table")(create_table)
+    command(create, "namespace")(create_namespace)
+    app.add_typer(create, name="create", rich_help_panel=_PANEL)
+    drop = typer.Typer(help="Drops a table, a view or a namespace.", no_args_is_help=True)
+    command(drop, "table")(drop_table)
+    command(drop, "view")(drop_view)
+    command(drop, "namespace")(drop_namespace)
+    app.add_typer(drop, name="drop", rich_help_panel=_PANEL)
+    runs = (rename, register, set_, unset, branch, tag, rollback, cherry_pick, add_files, append)
+    for each in (*runs, delete, upgrade):
+        command(app, rich_help_panel=_PANEL)(each)
+
+
+def create_table(
+    at: Place,
+    table: TableName,
+    columns: Annotated[str, typer.Argument(help='Such as "id bigint NOT NULL, ts timestamp".')],
+    partition: Annotated[str | None, typer.Option(help='Such as "days(ts)".')] = None,
+    sort: Annotated[str | None, typer.Option(help='Such as "ts desc".')] = None,
+    location: Annotated[str | None, typer.Option(help="Its directory.")] = None,
+    identifier: Annotated[str | None, typer.Option(help="Columns that identify a row.")] = None,
+    set: Annotated[list[str], typer.Option(metavar="KEY=VALUE", help="Table property.")] = [],  # noqa: B006
+    yes: Yes = False,
+) -> Answer:
+    """Creates an empty table."""
+    catalog, name = at.catalog_of(table)
+    confirm(f"create table {table} ({columns})", yes)
+    more = {"partition_spec": partition, "sort_order": sort, "identifier_fields": identifier}
+    created = catalog.create_table(
+        name,
+        columns,
+        location,
+        properties=properties_of(set, "--set"),
+        **{key: value for key, value in more.items() if value is not None},
+    )
+    return _done("created", table=created.name, location=created.location())
+
+
+def create_namespace(
+    at: Place,
+    namespace: Name,
+    set: Annotated[list[str], typer.Option(metavar="KEY=VALUE", help="Property of it.")] = [],  # noqa: B006
+    yes: Yes = False,
+) -> Answer:
+    """Creates a namespace."""
+    catalog, name = at.namespace_of(namespace)
+    confirm(f"create namespace {name} in catalog {catalog.name}", yes)
+    catalog.create_namespace(name, properties_of(set, "--set"))
+    return _done("created", namespace=name)
+
+
+def drop_table(
+    at: Place,
+    table: TableName,
+    purge: Annotated[bool, typer.Option("--purge", help="Delete its files, too.")] = False,
+    yes: Yes = False,
+) -> Answer:
+    """Drops a table; its files stay, unless they are purged."""
+    catalog, name = at.catalog_of(table)
+    files = "delete all of its files" if purge else "keep its files"
+    confirm(f"drop table {name} of catalog {catalog.name}, and {files}", yes)
+    (catalog.purge_table if purge else catalog.drop_table)(name)
+    return _done("dropped", table=name, purged=purge)
+
+
+def drop_view(at: Place, view: Name, yes: Yes = False) -> Answer:
+    """Drops a view."""
+    catalog, name = at.catalog_of(view)
+    confirm(f"drop view {name} of catalog {catalog.name}", yes)
+    catalog.drop_view(name)
+    return _done("dropped", view=name)
+
+
+def drop_namespace(at: Place, namespace: Name, yes: Yes = False) -> Answer:
+    """Drops an empty namespace."""
+    catalog, name = at.namespace_of(namespace)
+    confirm(f"drop namespace {name} of catalog {catalog.name}", yes)
+    catalog.drop_namespace(name)
+    return _done("dropped", namespace=name)
+
+
+def rename(at: Place, table: TableName, new_name: Name, yes: Yes = False) -> Answer:
+    """Renames a table; its files stay where they are."""
+    catalog, name = at.catalog_of(table)
+    other, target = at.catalog_of(new_name)
+    if other.name != catalog.name:
+        raise InvalidOptionError(
+            f"{table} is in catalog {catalog.name}, and {new_name} in catalog {other.name}; "
+            "a table stays in its catalog: register it in the other one"
+        )
+    confirm(f"rename table {name} of catalog {catalog.name} to {target}", yes)
+    return _done("renamed", table=catalog.rename_table(name, target).name, before=table)
+
+
+def register(
+    at: Place,
+    table: TableName,
+    metadata_location: Annotated[str, typer.Argument(help="Location of its metadata file.")],
+    yes: Yes = False,
+) -> Answer:
+    """Registers an existing table in a catalog, by its metadata file."""
+    catalog, name = at.catalog_of(table)
+    confirm(f"register {metadata_location} as table {name} of catalog {catalog.name}", yes)
+    created = catalog.register_table(name, metadata_location)
+    return _done("registered", table=created.name, location=created.location())
+
+
+def set_(
+    at: Place, name: Name, properties: Pairs, namespace: IsNamespace = False, yes: Yes = False
+) -> Answer:
+    """Sets properties of a table or a namespace."""
+    given = properties_of(properties, "property")
+    shown = ", ".join(f"{key}={value}" for key, value in given.items())
+    if namespace:
+        catalog, own_name = at.namespace_of(name)
+        confirm(f"set {shown} of namespace {own_name} of catalog {catalog.name}", yes)
+        catalog.update_namespace_properties(own_name, updates=given)
+        return _done("set", namespace=own_name, properties=given)
+    table = at.load_table(name)
+    confirm(f"set {shown} of table {table.name}", yes)
+    table.set_properties(given)
+    return _done("set", table=table.name, properties=given)
+
+
+def unset(
+    at: Place,
+    name: Name,
+    properties: Annotated[list[str], typer.Argument(metavar="KEY...", help="Their names.")],
+    namespace: IsNamespace = False,
+    yes: Yes = False,
+) -> Answer:
+    """Removes properties of a table or a namespace."""
+    shown = ", ".join(properties)
+    if namespace:
+        catalog, own_name = at.namespace_of(name)
+        confirm(f"remove {shown} from namespace {own_name} of catalog {catalog.name}", yes)
+        removed = catalog.update_namespace_properties(own_name, set(properties)).removed
+        return _done("removed", namespace=own_name, properties=removed)
+    table = at.load_table(name)
+    removed = [key for key in properties if key in table.properties]
+    confirm(f"remove {shown} from table {table.name}", yes)
+    table.remove_properties(*properties)
+    return _done("removed", table=table.name, properties=removed)
+
+
+def branch(
+    at: Place,
+    table: TableName,
+    branch: Annotated[str, typer.Argument(help="Name of the branch.")],
+    begins: At = None,
+    keep_days: Days = None,
+    delete: Delete = False,
+    replace: Replace = False,
+    yes: Yes = False,
+) -> Answer:
+    """Creates a branch, moves it or deletes it."""
+    return _referenced(at, table, "branch", branch, begins, keep_days, delete, replace, yes)
+
+
+def tag(
+    at: Place,
+    table: TableName,
+    tag: Annotated[str, typer.Argument(help="Name of the tag.")],
+    begins: At = None,
+    keep_days: Days = None,
+    delete: Delete = False,
+    replace: Replace = False,
+    yes: Yes = False,
+) -> Answer:
+    """Creates a tag, moves it or deletes it."""
+    return _referenced(at, table, "tag", tag, begins, keep_days, delete, replace, yes)
+
+
+def rollback(
+    at: Place,
+    table: TableName,
+    snapshot: Annotated[int | None, typer.Option(help="To this ancestor.")] = None,
+    timestamp: Annotated[
+        str | None, typer.Option(help="To the newest before it, such as 2026-01-31T12:00:00Z.")
+    ] = None,
+    yes: Yes = False,
+) -> Answer:
+    """Makes an earlier snapshot the current one."""
+    if (snapshot is None) == (timestamp is None):
+        raise InvalidOptionError("rollback: give either --snapshot or --timestamp")
+    loaded = at.load_table(table)
+    manage = loaded.manage_snapshots()
+    if snapshot is not None:
+        manage.rollback_to_snapshot(snapshot)
+    else:
+        manage.rollback_to_timestamp(timestamp)
+    return _managed(loaded, manage, f"roll back to {snapshot or timestamp}", yes)
+
+
+def cherry_pick(
+    at: Place,
+    table: TableName,
+    snapshot: Annotated[int, typer.Argument(help="Id of the snapshot.")],
+    yes: Yes = False,
+) -> Answer:
+    """Applies the changes of one snapshot to main."""
+    loaded = at.load_table(table)
+    manage = loaded.manage_snapshots().cherry_pick(snapshot)
+    return _managed(loaded, manage, f"apply the changes of snapshot {snapshot}", yes)
+
+
+def add_files(
+    at: Place,
+    table: TableName,
+    paths: Annotated[list[str], typer.Argument(help="Files and folders.")],
+    branch: Branch = None,
+    yes: Yes = False,
+) -> Answer:
+    """Adds existing Parquet, ORC and Avro files in place; from then on they are the table's."""
+    loaded = at.load_table(table)
+    confirm(f"add {', '.join(paths)} to table {loaded.name}, in place", yes)
+    added = loaded.add_files(paths, branch=branch)
+    return _done(
+        "added",
+        table=loaded.name,
+        files=added.added_files_count,
+        snapshot_id=_newest(loaded, branch),
+    )
+
+
+def append(
+    at: Place,
+    table: TableName,
+    file: Annotated[Path, typer.Argument(help="A Parquet, CSV or JSON file.", exists=True)],
+    branch: Branch = None,
+    yes: Yes = False,
+) -> Answer:
+    """Appends the rows of a file."""
+    loaded = at.load_table(table)
+    from icebergds.cli.files import read_rows
+    from icebergds.formats.arrow.types import schema_to_arrow
+
+    rows = read_rows(file, schema_to_arrow(loaded.schema()))
+    confirm(f"append the rows of {file} to table {loaded.name}", yes)
+    counts = loaded.append(rows, branch=branch)
+    return _done(
+        "appended", table=loaded.name, rows=counts.inserted, snapshot_id=counts.snapshot_id
+    )
+
+
+def delete(
+    at: Place,
+    table: TableName,
+    where: Annotated[str, typer.Option(help='Condition, such as "id > 5".')],
+    branch: Branch = None,
+    yes: Yes = False,
+) -> Answer:
+    """Deletes the rows that match a condition, with Spark."""
+    loaded = at.load_table(table)
+    count = loaded.scan(where, branch=branch).count()
+    confirm(f"delete {counted(count, 'row')} of table {loaded.name} where {where}", yes)
+    if not count:
+        return _done("deleted", table=loaded.name, rows=0, snapshot_id=None)
+    from icebergds.cli.spark import quiet_session
+
+    with quiet_session() as spark:
+        counts = loaded.delete(where, branch=branch, spark=spark)
+    return _done("deleted", table=loaded.name, rows=counts.deleted, snapshot_id=counts.snapshot_id)
+
+
+def upgrade(
+    at: Place,
+    table: TableName,
+    format_version: Annotated[int, typer.Argument(help="2 or 3.")],
+    yes: Yes = False,
+) -> Answer:
+    """Upgrades a table's format version; this cannot be undone."""
+    loaded = at.load_table(table)
+    before = loaded.metadata.format_version
+    confirm(f"upgrade table {loaded.name} from version {before} to {format_version}", yes)
+    loaded.upgrade(format_version)
+    return _done("upgraded", table=loaded.name, format_version=loaded.metadata.format_version)
+
+
+def _referenced(
+    at: Place,
+    table: str,
+    kind: str,
+    name: str,
+    begins: str | None,
+    keep_days: float | None,
+    delete: bool,
+    replace: bool,
+    yes: bool,
+) -> Answer:
+    """Creates, moves or deletes a branch or tag."""
+    loaded = at.load_table(table)
+    manage: Any = loaded.manage_snapshots()
+    start: int | str | None = int(begins) if begins is not None and begins.isdecimal() else begins
+    if delete:
+        if begins is not None or replace or keep_days is not None:
+            raise InvalidOptionError(f"--delete: leave out where the {kind} begins, and others")
+        getattr(manage, f"remove_{kind}")(name)
+        return _managed(loaded, manage, f"delete {kind} {name}", yes)
+    age = None if keep_days is None else round(keep_days * _DAY_MS)
+    if replace and name in loaded.refs():
+        if start is None:
+            raise InvalidOptionError(f"--replace: say where {kind} {name} is to be")
+        getattr(manage, f"replace_{kind}")(name, start)
+        if age is not None:
+            manage.set_max_ref_age_ms(name, age)
+        return _managed(loaded, manage, f"move {kind} {name} to {begins}", yes)
+    getattr(manage, f"create_{kind}")(name, start, max_ref_age_ms=age)
+    return _managed(loaded, manage, f"create {kind} {name} at {begins or 'main'}", yes)
+
+
+def _managed(loaded: Table, manage: ManageSnapshots, what: str, yes: bool) -> Answer:
+    confirm(f"{what}, in table {loaded.name}", yes)
+    manage.commit()
+    snapshot = loaded.current_snapshot()
+    return _done(
+        "committed",
+        table=loaded.name,
+        snapshot_id=None if snapshot is None else snapshot.snapshot_id,
+    )
+
+
+def _newest(loaded: Table, branch: str | None) -> int | None:
+    snapshot = loaded.snapshot_by_name(branch or "main")
+    return None if snapshot is None else snapshot.snapshot_id
+
+
+def _done(what: str, **of: Any) -> Answer:
+    """The answer of a change: `appended: table db.events, rows 3`."""
+    shown = ", ".join(
+        f"{key.replace('_', ' ')} {value}" for key, value in of.items() if value is not None
+    )
+    return Answer({"done": what, **of}, f"{what}: {shown}")

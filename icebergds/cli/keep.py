@@ -1,0 +1,337 @@
+"""Commands that keep tables small and fast: dry runs, unless they are to be applied."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from datetime import timedelta
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from icebergds.cli.answer import Answer, Exit, Grid, plain
+from icebergds.cli.command import command
+from icebergds.cli.look import Branch, TableName
+from icebergds.cli.many import OfTable, each_table, tables_of
+from icebergds.cli.place import Place
+from icebergds.display import counted, size_text
+from icebergds.errors import InvalidOptionError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from icebergds import MaintenanceReport, Table, TableHealth
+
+_PANEL = "Keep"
+Target = Annotated[
+    str | None,
+    typer.Argument(metavar="[TABLE|NAMESPACE|CATALOG]", help="By default the whole catalog."),
+]
+Apply = Annotated[bool, typer.Option("--apply", help="Do it; without it, only say what would be.")]
+Jobs = Annotated[int, typer.Option("--jobs", min=1, help="Tables at a time.")]
+Bytes = Annotated[int | None, typer.Option("--max-bytes", min=1, help="Rewrite at most so much.")]
+Seconds = Annotated[float | None, typer.Option("--max-seconds", help="Begin nothing after it.")]
+Age = Annotated[
+    str | None,
+    typer.Option("--older-than", help="An age such as 7d or 12h, or a time with its offset."),
+]
+Where = Annotated[str | None, typer.Option("--where", help="Only where rows may match this.")]
+Options = Annotated[
+    list[str], typer.Option("--option", metavar="KEY=VALUE", help="Option of the action.")
+]
+_ACTIONS = (
+    "convert_equality_deletes",
+    "rewrite_data_files",
+    "rewrite_position_delete_files",
+    "remove_dangling_deletes",
+    "rewrite_manifests",
+    "expire_snapshots",
+)
+
+
+def add_keep_commands(app: typer.Typer) -> None:
+    """Adds the commands to the app."""
+    runs = (health, maintain, compact, convert_deletes, expire, orphans, rewrite_manifests, stats)
+    for run in runs:
+        command(app, rich_help_panel=_PANEL)(run)
+
+
+def health(at: Place, target: Target = None, branch: Branch = None, jobs: Jobs = 1) -> Answer:
+    """Shows what a read costs beyond the minimum, and what to do about it."""
+    found = list(each_table(tables_of(at, target), lambda table: table.health(branch), jobs))
+    if len(found) == 1:
+        one = _result(found[0])
+        return Answer(plain(one), str(one), Exit.DONE if one.is_healthy else Exit.FOUND)
+    rows = [_health_row(each) for each in found]
+    sick = [each for each in found if each.result is not None and not each.result.is_healthy]
+    note = f"{counted(len(found), 'table')}, {len(sick):,} with something to do"
+    grid = Grid(("table", "files", "size", "rows", "deletes", "advice"), rows, _RIGHT, note)
+    return Answer([_data(each) for each in found], grid, _status(found, bool(sick)))
+
+
+def maintain(
+    at: Place,
+    target: Target = None,
+    branch: Branch = None,
+    apply: Apply = False,
+    jobs: Jobs = 1,
+    max_bytes: Bytes = None,
+    max_seconds: Seconds = None,
+    expire_older_than: Age = None,
+    retain_last: Annotated[int | None, typer.Option(help="Snapshots to keep.")] = None,
+    remove_orphan_files: Annotated[
+        bool, typer.Option("--remove-orphan-files", help="Remove orphan files, too.")
+    ] = False,
+) -> Answer:
+    """Does what health advises, best first, within a budget."""
+    given = {
+        "max_bytes": max_bytes,
+        "max_seconds": max_seconds,
+        "expire_older_than": _moment(expire_older_than),
+        "retain_last": retain_last,
+        "remove_orphan_files": remove_orphan_files,
+    }
+    return _maintained(at, target, branch, apply, jobs, given)
+
+
+def compact(
+    at: Place,
+    table: TableName,
+    where: Where = None,
+    strategy: Annotated[
+        str, typer.Option(help="binpack, sort, zorder or hilbert; all but binpack need Spark.")
+    ] = "binpack",
+    sort_order: Annotated[
+        str | None, typer.Option(help='For sort, such as "region, ts desc"; else the columns.')
+    ] = None,
+    branch: Branch = None,
+    option: Options = [],  # noqa: B006
+    apply: Apply = False,
+) -> Answer:
+    """Rewrites small and large files, and those with many deletes, to files of a good size."""
+    if not apply:
+        return _planned(at, table, branch, "rewrite_data_files", where, option)
+
+    def run(loaded: Table, spark: SparkSession | None, options: Mapping[str, str]) -> Any:
+        return loaded.rewrite_data_files(
+            strategy, where, sort_order, branch=branch, options=options, spark=spark
+        )
+
+    return _applied(at, table, run, option, needs_spark=strategy != "binpack")
+
+
+def convert_deletes(
+    at: Place,
+    table: TableName,
+    where: Where = None,
+    branch: Branch = None,
+    option: Options = [],  # noqa: B006
+    apply: Apply = False,
+) -> Answer:
+    """Converts equality deletes to position deletes."""
+    if not apply:
+        return _planned(at, table, branch, "convert_equality_deletes", where, option)
+
+    def run(loaded: Table, spark: SparkSession | None, options: Mapping[str, str]) -> Any:
+        return loaded.convert_equality_deletes(where, branch=branch, options=options, spark=spark)
+
+    return _applied(at, table, run, option)
+
+
+def expire(
+    at: Place,
+    table: TableName,
+    older_than: Age = None,
+    retain_last: Annotated[int | None, typer.Option(help="Snapshots to keep.")] = None,
+    snapshot: Annotated[list[int], typer.Option(help="Id of a snapshot to expire.")] = [],  # noqa: B006
+    clean_expired_metadata: Annotated[
+        bool, typer.Option("--clean-expired-metadata", help="Remove unused schemas and specs.")
+    ] = False,
+    apply: Apply = False,
+) -> Answer:
+    """Removes old snapshots, and the files that only they use."""
+    expired = at.load_table(table).expire_snapshots(
+        _moment(older_than),
+        retain_last,
+        snapshot or None,
+        clean_expired_metadata=clean_expired_metadata,
+        dry_run=not apply,
+    )
+    some = bool(expired.expired_snapshot_ids or expired.expired_refs)
+    return Answer(plain(expired), str(expired), Exit.FOUND if some and not apply else Exit.DONE)
+
+
+def orphans(
+    at: Place,
+    table: TableName,
+    older_than: Age = None,
+    location: Annotated[str | None, typer.Option(help="The directory to search.")] = None,
+    option: Options = [],  # noqa: B006
+    apply: Apply = False,
+) -> Answer:
+    """Finds files that nothing refers to, and deletes them."""
+    found = at.load_table(table).remove_orphan_files(
+        _moment(older_than), location, dry_run=not apply, options=_options(option)
+    )
+    some = bool(found.orphan_files_count)
+    return Answer(plain(found), str(found), Exit.FOUND if some and not apply else Exit.DONE)
+
+
+def rewrite_manifests(
+    at: Place, table: TableName, branch: Branch = None, apply: Apply = False
+) -> Answer:
+    """Rewrites manifests, so that planning skips more of them."""
+    if not apply:
+        return _planned(at, table, branch, "rewrite_manifests", None, [])
+
+    def run(loaded: Table, spark: SparkSession | None, options: Mapping[str, str]) -> Any:
+        return loaded.rewrite_manifests(branch=branch)
+
+    return _applied(at, table, run, [])
+
+
+def stats(
+    at: Place,
+    table: TableName,
+    columns: Annotated[str | None, typer.Option(help="Names of columns, with commas.")] = None,
+    apply: Apply = False,
+) -> Answer:
+    """Computes the number of distinct values of columns, and statistics of partitions."""
+    loaded = at.load_table(table)
+    snapshot = loaded.current_snapshot()
+    known = {each.snapshot_id for each in loaded.statistics_files()}
+    if not apply:
+        is_there = snapshot is None or snapshot.snapshot_id in known
+        shown = "statistics are up to date" if is_there else "statistics would be computed"
+        data = {"table": loaded.name, "is_up_to_date": is_there}
+        return Answer(data, shown, Exit.DONE if is_there else Exit.FOUND)
+    names = None if columns is None else [name.strip() for name in columns.split(",")]
+    computed = loaded.compute_table_stats(names)
+    of_partitions = loaded.compute_partition_stats() if loaded.spec().fields else None
+    data = {"statistics_file": plain(computed), "partition_statistics_file": plain(of_partitions)}
+    return Answer(data, "statistics were computed")
+
+
+_RIGHT = frozenset({1, 2, 3, 4})
+
+
+def _health_row(found: OfTable[TableHealth]) -> tuple[str, ...]:
+    health = found.result
+    if health is None:
+        return found.name, "", "", "", "", f"failed: {found.error}"
+    return (
+        found.name,
+        f"{health.files.count:,}",
+        size_text(health.files.size_in_bytes),
+        f"{health.files.rows:,}",
+        f"{health.deletes.count:,}",
+        ", ".join(advice.action for advice in health.advice) or "none",
+    )
+
+
+def _maintained(
+    at: Place,
+    target: str | None,
+    branch: str | None,
+    apply: bool,
+    jobs: int,
+    given: Mapping[str, Any],
+) -> Answer:
+    from icebergds import MaintenanceError
+
+    def run(table: Table) -> MaintenanceReport:
+        try:
+            return table.maintain(branch=branch, dry_run=not apply, **given)
+        except MaintenanceError as error:
+            # What was done stands, and its report says what failed.
+            report: MaintenanceReport = error.report
+            return report
+
+    found = list(each_table(tables_of(at, target), run, jobs))
+    reports = [each.result for each in found if each.result is not None]
+    shown: list[str | Grid] = [
+        f"{each.name}: {each.error}" if each.result is None else str(each.result) for each in found
+    ]
+    is_some = any(report.steps for report in reports) and not apply
+    status = _status(found, is_some)
+    if any(report.failed for report in reports):
+        status = Exit.FAILED
+    if len(found) == 1:
+        return Answer(plain(_result(found[0])), shown, status)
+    return Answer([_data(each) for each in found], shown, status)
+
+
+def _planned(
+    at: Place,
+    table: str,
+    branch: str | None,
+    action: str,
+    where: str | None,
+    option: Sequence[str],
+) -> Answer:
+    """What one action would do, judging by metadata."""
+    if where is not None or option:
+        raise InvalidOptionError(
+            "--where and --option are of the action itself: give --apply, or leave them out"
+        )
+    only = {name: name == action for name in _ACTIONS}
+    return _maintained(at, table, branch, False, 1, only)
+
+
+def _applied(
+    at: Place,
+    table: str,
+    run: Callable[[Table, SparkSession | None, Mapping[str, str]], Any],
+    option: Sequence[str],
+    *,
+    needs_spark: bool = False,
+) -> Answer:
+    from icebergds.cli.spark import quiet_session
+
+    loaded = at.load_table(table)
+    options = _options(option)
+    session: AbstractContextManager[SparkSession | None] = nullcontext()
+    if needs_spark:
+        session = quiet_session()
+    with session as spark:
+        done = run(loaded, spark, options)
+    data = plain(done)
+    counts = [(name, str(value)) for name, value in data.items() if value not in (0, None, [])]
+    return Answer(data, Grid(("result", "value"), counts, note="" if counts else "nothing to do"))
+
+
+def _options(texts: Sequence[str]) -> dict[str, str]:
+    from icebergds.cli.place import properties_of
+
+    return properties_of(list(texts), "--option")
+
+
+def _moment(text: str | None) -> timedelta | str | None:
+    """An age such as `7d`, or a time."""
+    if text is None:
+        return None
+    units = {"d": "days", "h": "hours", "m": "minutes", "s": "seconds"}
+    number, unit = text[:-1], units.get(text[-1:])
+    try:
+        return text if unit is None else timedelta(**{unit: float(number)})
+    except (ValueError, OverflowError):
+        return text
+
+
+def _result(found: OfTable[Any]) -> Any:
+    if found.error is not None:
+        raise found.error
+    return found.result
+
+
+def _data(found: OfTable[Any]) -> Any:
+    if found.error is None:
+        return plain(found.result)
+    error = {"type": type(found.error).__name__, "message": str(found.error)}
+    return {"table": found.name, "error": error}
+
+
+def _status(found: Sequence[OfTable[Any]], something_to_do: bool) -> Exit:
+    if any(each.error is not None for each in found):
+        return Exit.FAILED
+    return Exit.FOUND if something_to_do else Exit.DONE

@@ -1,0 +1,96 @@
+"""Does something with each of many tables, several at a time; a failing table stops no other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+from icebergds.cli.place import Place, is_location
+from icebergds.errors import IcebergError, NoSuchNamespaceError, NoSuchTableError
+
+if TYPE_CHECKING:
+    from icebergds import Catalog, Table
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class OfTable(Generic[T]):
+    """What came of one table.
+
+    Attributes:
+        name: the table's name.
+        result: None if it failed.
+        error: None if it did not.
+    """
+
+    name: str
+    result: T | None
+    error: Exception | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NamedTable:
+    """A table that is loaded when it is worked on."""
+
+    name: str
+    load: Callable[[], Table]
+
+
+def tables_of(at: Place, name: str | None) -> list[NamedTable]:
+    """A table, the tables of a namespace and those within it, or of a catalog, sorted by name.
+
+    Args:
+        name: of a table, a namespace or a catalog, or a table's location; None for the catalog.
+
+    Raises:
+        NoSuchTableError: it is none of them.
+    """
+    if name is None:
+        return list(_within(at.load_catalog(), ()))
+    if is_location(name):
+        return [NamedTable(name, lambda: at.load_table(name))]
+    missing: Exception
+    try:
+        table = at.load_table(name)
+        return [NamedTable(table.name, lambda: table)]
+    except IcebergError as error:
+        missing = error
+    try:
+        catalog, namespace = at.namespace_of(name)
+        if not namespace or catalog.namespace_exists(namespace):
+            return list(_within(catalog, tuple(namespace.split(".")) if namespace else ()))
+    except NoSuchNamespaceError:
+        pass
+    if isinstance(missing, NoSuchTableError):
+        raise NoSuchTableError(f"{missing}; nor is {name} a namespace or a catalog") from None
+    raise missing
+
+
+def each_table(
+    tables: Sequence[NamedTable], work: Callable[[Table], T], jobs: int
+) -> Iterator[OfTable[T]]:
+    """Works on tables, so many at a time, and hands over what came of each, in their order."""
+
+    def done(table: NamedTable) -> OfTable[T]:
+        try:
+            return OfTable(table.name, work(table.load()))
+        except Exception as error:
+            return OfTable(table.name, None, error)
+
+    if jobs == 1 or len(tables) == 1:
+        yield from map(done, tables)
+        return
+    with ThreadPoolExecutor(jobs) as pool:
+        yield from pool.map(done, tables)
+
+
+def _within(catalog: Catalog, namespace: tuple[str, ...]) -> Iterator[NamedTable]:
+    if namespace:
+        for identifier in catalog.list_tables(namespace):
+            name = ".".join((catalog.name, *identifier))
+            yield NamedTable(name, lambda found=identifier: catalog.load_table(found))  # type: ignore[misc]
+    for inner in catalog.list_namespaces(namespace):
+        yield from _within(catalog, inner)
