@@ -13,6 +13,7 @@ from icebergds.cli.keep import add_keep_commands
 from icebergds.cli.look import add_look_commands
 from icebergds.cli.place import Place
 from icebergds.cli.rows import add_row_commands
+from icebergds.cli.sql import add_sql_command
 from icebergds.version import __version__
 
 _HELP = (
@@ -35,6 +36,7 @@ def new_app() -> typer.Typer:
     add_common_options(app)
     add_look_commands(app)
     add_row_commands(app)
+    add_sql_command(app)
     add_change_commands(app)
     add_keep_commands(app)
     command(app)(version)

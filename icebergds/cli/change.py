@@ -270,9 +270,8 @@ def append(
     """Appends the rows of a file."""
     loaded = at.load_table(table)
     from icebergds.cli.files import read_rows
-    from icebergds.formats.arrow.types import schema_to_arrow
 
-    rows = read_rows(file, schema_to_arrow(loaded.schema()))
+    rows = read_rows(file, loaded.schema())
     confirm(f"append the rows of {file} to table {loaded.name}", yes)
     counts = loaded.append(rows, branch=branch)
     return _done(

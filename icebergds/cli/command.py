@@ -185,14 +185,23 @@ def _run(common: Common, run: Callable[[], Answer | None]) -> int:
     return answer.status
 
 
+def error_text(error: Exception) -> str:
+    """An error on one line."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    if not lines:
+        return type(error).__name__
+    if type(error).__module__.startswith("pyspark."):
+        # The plan of the query follows.
+        return lines[0]
+    text = " ".join(lines)
+    return text if isinstance(error, IcebergError) else f"{type(error).__name__}: {text}"
+
+
 def _tell(error: Exception, as_json: bool) -> None:
     """Says what went wrong: on one line, or as the JSON document that was asked for."""
-    text = str(error) or type(error).__name__
+    text = error_text(error)
     if as_json:
         print_json({"error": {"type": type(error).__name__, "message": text}})
         return
-    if not isinstance(error, IcebergError):
-        text = f"{type(error).__name__}: {text}"
-    lines = text.splitlines()
     more = "" if isinstance(error, IcebergError | ImportError) else " (--debug shows the trace)"
-    print_error(f"error: {' '.join(line.strip() for line in lines if line.strip())}{more}")
+    print_error(f"error: {text}{more}")

@@ -3,20 +3,34 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from decimal import Context, Decimal
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import pyarrow as pa
 
-from icebergds.cli.values import is_binary
-from icebergds.errors import InvalidDataError, InvalidOptionError
+from icebergds.errors import FormatError, InvalidDataError, InvalidOptionError
+from icebergds.formats.arrow.types import field_to_arrow, to_array
+from icebergds.spec.json.values import from_json
+from icebergds.spec.schema import Schema
+from icebergds.spec.types import (
+    DecimalType,
+    IcebergType,
+    ListType,
+    MapType,
+    NestedField,
+    ScalarType,
+    StructType,
+    TypeId,
+)
 from icebergds.suggestions import did_you_mean
 
 ArrowRows: TypeAlias = pa.Table | pa.RecordBatchReader
 
 
-def read_rows(file: Path, schema: pa.Schema) -> ArrowRows:
+def read_rows(file: Path, schema: Schema) -> ArrowRows:
     """The rows of a file, whose kind its name says.
 
     CSV and JSON have the texts that `icebergds scan` writes; columns that no row has are left out.
@@ -43,54 +57,59 @@ def read_rows(file: Path, schema: pa.Schema) -> ArrowRows:
         )
     try:
         return read(file, schema)
-    except (pa.ArrowException, ValueError, OverflowError) as error:
+    except (pa.ArrowException, ArithmeticError, FormatError, ValueError) as error:
         raise InvalidDataError(f"file {file} cannot be read: {error}") from error
+    except InvalidDataError as error:
+        raise InvalidDataError(f"file {file} cannot be read: {error}") from None
 
 
-def _parquet(file: Path, schema: pa.Schema) -> ArrowRows:
+def _parquet(file: Path, schema: Schema) -> ArrowRows:
     import pyarrow.parquet as pq
 
     source = pq.ParquetFile(file)
     return pa.RecordBatchReader.from_batches(source.schema_arrow, source.iter_batches())
 
 
-def _csv(file: Path, schema: pa.Schema) -> ArrowRows:
+def _csv(file: Path, schema: Schema) -> ArrowRows:
     from pyarrow import csv
 
-    is_read = {field.name: field.type for field in schema if not _is_text_in_csv(field.type)}
+    arrow = {field.name: field_to_arrow(field) for field in schema.fields}
+    types = {
+        field.name: arrow[field.name].type if _is_read_by_arrow(field.field_type) else pa.string()
+        for field in schema.fields
+    }
+    delimiter = "\t" if file.suffix.lower() == ".tsv" else ","
     rows = csv.read_csv(
         file,
-        parse_options=csv.ParseOptions(delimiter="\t" if file.suffix.lower() == ".tsv" else ","),
+        parse_options=csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
         convert_options=csv.ConvertOptions(
-            column_types={field.name: is_read.get(field.name, pa.string()) for field in schema},
+            column_types=types,
+            null_values=[""],
             strings_can_be_null=True,
             quoted_strings_can_be_null=False,
         ),
     )
-    _check_names(rows.column_names, schema)
-    for at, name in enumerate(rows.column_names):
-        kind = schema.field(name).type
-        if name in is_read:
-            continue
-        texts = rows.column(at).to_pylist()
-        parse: Callable[[str], Any] = json.loads if pa.types.is_nested(kind) else str
-        values = [None if text is None else parse(text) for text in texts]
-        rows = rows.set_column(at, name, _array(values, kind))
+    found = _fields(rows.column_names, schema)
+    for at, field in enumerate(found):
+        if not _is_read_by_arrow(field.field_type):
+            parse = json.loads if _is_json(field.field_type) else _as_it_is
+            texts = rows.column(at).to_pylist()
+            values = [None if text is None else parse(text) for text in texts]
+            rows = rows.set_column(at, field.name, _array(field, values))
     return rows
 
 
-def _json(file: Path, schema: pa.Schema) -> ArrowRows:
+def _json(file: Path, schema: Schema) -> ArrowRows:
     text = file.read_text(encoding="utf-8")
     rows = json.loads(text) if text.lstrip().startswith("[") else list(_lines(text))
-    names = dict.fromkeys(name for row in rows for name in _members(row))
-    _check_names(list(names), schema)
-    fields = [field for field in schema if field.name in names]
-    columns = [_array([row.get(field.name) for row in rows], field.type) for field in fields]
-    return pa.Table.from_arrays(columns, schema=pa.schema(fields))
+    fields = _fields(dict.fromkeys(name for row in rows for name in _members(row)), schema)
+    columns = [_array(field, [row.get(field.name) for row in rows]) for field in fields]
+    return pa.table(columns, schema=pa.schema([field_to_arrow(field) for field in fields]))
 
 
 def _lines(text: str) -> Iterator[Any]:
-    for number, line in enumerate(text.splitlines(), start=1):
+    # Not `splitlines`: texts may have other ends of lines.
+    for number, line in enumerate(text.split("\n"), start=1):
         if line.strip():
             try:
                 yield json.loads(line)
@@ -104,64 +123,110 @@ def _members(row: Any) -> dict[str, Any]:
     return row
 
 
-def _check_names(names: list[str], schema: pa.Schema) -> None:
+def _fields(names: Iterable[str], schema: Schema) -> list[NestedField]:
+    """The columns of these names."""
+    known = {field.name: field for field in schema.fields}
     for name in names:
-        if name not in schema.names:
-            near = did_you_mean(name, schema.names)
+        if name not in known:
+            near = did_you_mean(name, known)
             raise InvalidDataError(
-                f"the table has no column {name!r}; {near or 'it has ' + ', '.join(schema.names)}"
+                f"the table has no column {name!r}; {near or 'it has ' + ', '.join(known)}"
             )
+    return [known[name] for name in names]
 
 
-def _is_text_in_csv(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_nested(kind) or is_binary(kind))
+_BY_ARROW = frozenset(
+    {
+        TypeId.BOOLEAN,
+        TypeId.INT,
+        TypeId.LONG,
+        TypeId.FLOAT,
+        TypeId.DOUBLE,
+        TypeId.DATE,
+        TypeId.TIME,
+        TypeId.TIMESTAMP,
+        TypeId.TIMESTAMPTZ,
+        TypeId.STRING,
+        TypeId.DECIMAL,
+    }
+)
 
 
-def _array(values: list[Any], kind: pa.DataType) -> pa.Array:
-    """Values of JSON as an array: times and decimals are texts that Arrow parses."""
-    convert = _converter(kind)
-    found = [None if value is None else convert(value) for value in values]
-    return pa.array(found, _wire(kind)).cast(kind)
+def _is_read_by_arrow(kind: IcebergType) -> bool:
+    """Whether Arrow parses the texts of a type in CSV."""
+    return isinstance(kind, ScalarType) and kind.type_id in _BY_ARROW
 
 
-def _wire(kind: pa.DataType) -> pa.DataType:
-    """The type whose values JSON can have, and which can be cast to this one."""
-    if pa.types.is_struct(kind):
-        return pa.struct([field.with_type(_wire(field.type)) for field in kind])
-    if pa.types.is_map(kind):
-        key, item = kind.key_field, kind.item_field
-        return pa.map_(key.with_type(_wire(key.type)), item.with_type(_wire(item.type)))
-    if pa.types.is_list(kind):
-        return pa.list_(kind.value_field.with_type(_wire(kind.value_type)))
-    return pa.string() if pa.types.is_temporal(kind) or pa.types.is_decimal(kind) else kind
+def _is_json(kind: IcebergType) -> bool:
+    """Whether CSV has the values of a type as JSON."""
+    return not isinstance(kind, ScalarType) or kind.type_id is TypeId.VARIANT
 
 
-def _converter(kind: pa.DataType) -> Callable[[Any], Any]:
-    """What makes of a value of JSON, which is not null, one that Arrow takes."""
-    if pa.types.is_struct(kind):
-        inner = {field.name: _converter(field.type) for field in kind}
+def _array(field: NestedField, values: list[Any]) -> pa.Array:
+    """Values of JSON as a column."""
+    convert = _converter(field.field_type)
+    try:
+        found = [None if value is None else convert(value) for value in values]
+    except (FormatError, ValueError, ArithmeticError) as error:
+        raise InvalidDataError(f"column {field.name}: {error}") from None
+    return to_array(field.field_type, found)
 
-        def struct(value: Any) -> Any:
-            if unknown := [name for name in _members(value) if name not in inner]:
-                raise InvalidDataError(f"a struct has no field {unknown[0]!r}")
-            return {k: None if v is None else inner[k](v) for k, v in value.items()}
 
-        return struct
-    if pa.types.is_map(kind):
-        key, item = _converter(kind.key_type), _converter(kind.item_type)
+def _converter(kind: IcebergType) -> Callable[[Any], Any]:
+    """What makes a value in memory of one of JSON that is not null."""
+    match kind:
+        case StructType(fields=fields):
+            return partial(_struct, {f.name: _converter(f.field_type) for f in fields})
+        case ListType(element_type=element_type):
+            element = _converter(element_type)
+            return lambda value: [None if each is None else element(each) for each in value]
+        case MapType(key_type=key_type, value_type=value_type):
+            return partial(_entries, _converter(key_type), _converter(value_type))
+        case DecimalType():
+            return partial(_decimal, kind)
+        case _ if kind.type_id in _TIMESTAMPS:
+            return lambda value: from_json(kind, str(value).replace(" ", "T", 1))
+    return _SCALARS.get(kind.type_id, partial(from_json, kind))
 
-        def entries(value: Any) -> Any:
-            pairs = value.items() if isinstance(value, dict) else value
-            return [(key(k), None if v is None else item(v)) for k, v in pairs]
 
-        return entries
-    if pa.types.is_list(kind):
-        element = _converter(kind.value_type)
-        return lambda value: [None if each is None else element(each) for each in value]
-    if is_binary(kind):
-        return bytes.fromhex
-    if pa.types.is_temporal(kind) or pa.types.is_decimal(kind):
-        return str
-    if pa.types.is_floating(kind):
-        return float
-    return lambda value: value
+def _struct(inner: dict[str, Callable[[Any], Any]], value: Any) -> Any:
+    if unknown := [name for name in _members(value) if name not in inner]:
+        raise InvalidDataError(f"a struct has no field {unknown[0]!r}; it has {', '.join(inner)}")
+    found = ((value.get(name), convert) for name, convert in inner.items())
+    return tuple(None if each is None else convert(each) for each, convert in found)
+
+
+def _entries(key: Callable[[Any], Any], item: Callable[[Any], Any], value: Any) -> Any:
+    pairs = value.items() if isinstance(value, dict) else value
+    return [(key(k), None if v is None else item(v)) for k, v in pairs]
+
+
+def _as_it_is(value: Any) -> Any:
+    return value
+
+
+def _decimal(kind: DecimalType, value: Any) -> Decimal:
+    """A number or a text as a decimal with the digits that the type has."""
+    given = Decimal(str(value))
+    found = given.quantize(Decimal(1).scaleb(-kind.scale), context=_EXACT)
+    if found != given or len(found.as_tuple().digits) > kind.precision:
+        raise InvalidDataError(f"{value} does not fit {kind}")
+    return found
+
+
+def _variant(value: Any) -> dict[str, bytes]:
+    from pyspark.sql.variant_utils import VariantUtils
+
+    found, metadata = VariantUtils.parse_json(json.dumps(value))
+    return {"metadata": metadata, "value": found}
+
+
+_TIMESTAMPS = frozenset(
+    {TypeId.TIMESTAMP, TypeId.TIMESTAMPTZ, TypeId.TIMESTAMP_NS, TypeId.TIMESTAMPTZ_NS}
+)
+_EXACT = Context(prec=76)
+_SCALARS: dict[TypeId, Callable[[Any], Any]] = {
+    TypeId.VARIANT: _variant,
+    TypeId.GEOMETRY: bytes.fromhex,
+    TypeId.GEOGRAPHY: bytes.fromhex,
+}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Iterator
 from contextlib import closing
@@ -9,10 +10,11 @@ from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, BinaryIO
+from uuid import uuid4
 
 import typer
 
-from icebergds.cli.answer import Answer, Grid, plain, print_answer
+from icebergds.cli.answer import Answer, Grid, plain
 from icebergds.cli.command import command
 from icebergds.cli.look import Branch, Columns, SnapshotId, TableName, Tag, Where
 from icebergds.cli.place import Place
@@ -22,8 +24,11 @@ from icebergds.errors import InvalidOptionError
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from icebergds.cli.values import Special
+
 _PANEL = "Read"
-_SHOWN = 100
+SHOWN = 100
+"""How many rows a table shows unless there is a limit."""
 
 
 class Format(StrEnum):
@@ -49,7 +54,7 @@ def scan(
     where: Where = None,
     columns: Columns = None,
     limit: Annotated[
-        int | None, typer.Option(help=f"At most so many rows; {_SHOWN} of a table, else all.")
+        int | None, typer.Option(help=f"At most so many rows; {SHOWN} of a table, else all.")
     ] = None,
     snapshot: SnapshotId = None,
     branch: Branch = None,
@@ -63,33 +68,27 @@ def scan(
 ) -> Answer | None:
     """Reads rows: shows the first ones, or writes all as CSV, JSON, Arrow or Parquet."""
     chosen = format or (Format.JSON if at.as_json else Format.TABLE)
-    shown = _SHOWN if chosen is Format.TABLE and limit is None else limit
-    # One more says whether there are others.
-    most = shown + 1 if shown == _SHOWN and limit is None else shown
-    scan = at.load_table(table).scan(where, columns, snapshot, branch=branch, tag=tag, limit=most)
+    if chosen is Format.TABLE and out is not None:
+        raise InvalidOptionError("--out needs --format csv, json, ndjson, arrow or parquet")
+    if chosen in (Format.ARROW, Format.PARQUET) and out is None and sys.stdout.isatty():
+        raise InvalidOptionError(f"--format {chosen} is not text: write it to a file with --out")
+    shown = SHOWN if chosen is Format.TABLE and limit is None else limit
+    # One row more says whether there are others.
+    most = SHOWN + 1 if chosen is Format.TABLE and limit is None else limit
+    from icebergds.cli.values import special_fields
+
+    loaded = at.load_table(table)
+    scan = loaded.scan(where, columns, snapshot, branch=branch, tag=tag, limit=most)
+    # Of all schemas: no other field ever has the id of one.
+    special = special_fields(loaded.schemas().values())
     reader = scan.to_arrow_batch_reader()
     if chosen is Format.TABLE:
-        if out is not None:
-            raise InvalidOptionError("--out needs --format csv, json, ndjson, arrow or parquet")
-        print_answer(Answer(None, _grid(reader.read_all(), shown)), as_json=False)
-        return None
+        return Answer(None, grid_of(reader.read_all(), special, shown))
     if out is None:
-        if chosen in (Format.ARROW, Format.PARQUET) and sys.stdout.isatty():
-            raise InvalidOptionError(
-                f"--format {chosen} is not text: write it to a file with --out"
-            )
         sys.stdout.flush()
-        _write(reader, chosen, sys.stdout.buffer)
-        return None
-    # A file that is half written would be taken for a whole one.
-    part = out.with_name(f".{out.name}.part")
-    try:
-        with part.open("xb") as file:
-            _write(reader, chosen, file)
-        part.replace(out)
-    except BaseException:
-        part.unlink(missing_ok=True)
-        raise
+        _write(reader, chosen, special, sys.stdout.buffer)
+    else:
+        _write_file(reader, chosen, special, out)
     return None
 
 
@@ -118,16 +117,14 @@ def explain(
     """Shows what a scan reads, what it skips, and why."""
     scan = at.load_table(table).scan(where, columns, snapshot, branch=branch, tag=tag)
     summary = scan.plan_summary()
-    snapshot = summary.snapshot
-    data = {
-        **plain(replace(summary, snapshot=None)),
-        "snapshot_id": None if snapshot is None else snapshot.snapshot_id,
-    }
-    del data["snapshot"]
+    data = plain(replace(summary, snapshot=None))
+    data["snapshot_id"] = None if summary.snapshot is None else summary.snapshot.snapshot_id
+    del data["snapshot"], data["counts"]["written_with"]
     return Answer(data, str(summary))
 
 
-def _grid(rows: pa.Table, shown: int | None) -> Grid:
+def grid_of(rows: pa.Table, special: Special, shown: int | None) -> Grid:
+    """Rows for people, the first ones of more rows than are shown."""
     from icebergds.cli.values import is_number, text_rows
 
     there_are_more = shown is not None and rows.num_rows > shown
@@ -136,50 +133,61 @@ def _grid(rows: pa.Table, shown: int | None) -> Grid:
     note = counted(kept.num_rows, "row")
     if there_are_more:
         note += "; there are more: ask for them with --limit, or for all with --format"
-    return Grid(rows.column_names, text_rows(kept), right, note)
+    return Grid(rows.column_names, text_rows(kept, special), right, note)
 
 
-def _write(reader: pa.RecordBatchReader, chosen: Format, file: BinaryIO) -> None:
+def _write_file(reader: pa.RecordBatchReader, chosen: Format, special: Special, out: Path) -> None:
+    """Writes rows to a file, which is there only if it is whole."""
+    part = out.with_name(f".{out.name}.{uuid4().hex}.part")
+    try:
+        with part.open("xb") as file:
+            _write(reader, chosen, special, file)
+        part.replace(out)
+    except BaseException:
+        part.unlink(missing_ok=True)
+        raise
+
+
+def _write(reader: pa.RecordBatchReader, chosen: Format, special: Special, file: BinaryIO) -> None:
     """Writes rows batch by batch."""
     import pyarrow as pa
 
-    if chosen in (Format.JSON, Format.NDJSON):
-        for text in _json_texts(reader, chosen):
-            file.write(text.encode())
-    elif chosen is Format.CSV:
-        from pyarrow import csv
+    from icebergds.cli.values import flat
 
-        from icebergds.cli.values import flat
+    match chosen:
+        case Format.CSV:
+            from pyarrow import csv
 
-        schema = flat(pa.RecordBatch.from_pylist([], reader.schema)).schema
-        with csv.CSVWriter(file, schema) as writer:
-            for batch in reader:
-                writer.write_batch(flat(batch))
-    elif chosen is Format.ARROW:
-        with pa.ipc.new_stream(file, reader.schema) as writer:
-            for batch in reader:
-                writer.write_batch(batch)
-    else:
-        import pyarrow.parquet as pq
+            none = pa.RecordBatch.from_pylist([], reader.schema)
+            with csv.CSVWriter(file, flat(none).schema) as writer:
+                for batch in reader:
+                    writer.write_batch(flat(batch, special))
+        case Format.ARROW:
+            with pa.ipc.new_stream(file, reader.schema) as writer:
+                for batch in reader:
+                    writer.write_batch(batch)
+        case Format.PARQUET:
+            import pyarrow.parquet as pq
 
-        with closing(pq.ParquetWriter(file, reader.schema)) as writer:
-            for batch in reader:
-                writer.write_batch(batch)
+            with closing(pq.ParquetWriter(file, reader.schema)) as writer:
+                for batch in reader:
+                    writer.write_batch(batch)
+        case _:
+            for text in _json_texts(reader, special, is_array=chosen is Format.JSON):
+                file.write(text.encode())
     file.flush()
 
 
-def _json_texts(reader: pa.RecordBatchReader, chosen: Format) -> Iterator[str]:
-    import json
-
+def _json_texts(reader: pa.RecordBatchReader, special: Special, *, is_array: bool) -> Iterator[str]:
     from icebergds.cli.values import json_rows
 
-    between = "\n" if chosen is Format.NDJSON else ",\n"
+    between = ",\n" if is_array else "\n"
     written = False
-    if chosen is Format.JSON:
+    if is_array:
         yield "["
     for batch in reader:
-        texts = [json.dumps(row, ensure_ascii=False) for row in json_rows(batch)]
+        texts = [json.dumps(row, ensure_ascii=False) for row in json_rows(batch, special)]
         if texts:
             yield f"{between if written else ''}{between.join(texts)}"
             written = True
-    yield "]\n" if chosen is Format.JSON else "\n" if written else ""
+    yield "]\n" if is_array else "\n" if written else ""

@@ -1,0 +1,248 @@
+"""The command `sql`: runs statements on tables, or asks for them at a prompt."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from icebergds.cli.answer import Answer, Grid, print_answer, print_error
+from icebergds.cli.command import command, error_text
+from icebergds.cli.place import Place
+from icebergds.cli.rows import SHOWN, grid_of
+from icebergds.cli.spark import quiet_session
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_HISTORY = Path("~/.icebergds_history")
+_HELP = """\
+\\d           tables of the current namespace, or namespaces of the catalog
+\\d NAME      columns of a table, or tables of a namespace
+\\json        rows as JSON, and as tables again
+\\q           end, as Ctrl-D
+statements end with a semicolon"""
+
+
+def add_sql_command(app: typer.Typer) -> None:
+    """Adds the command to the app."""
+    command(app, rich_help_panel="Read")(sql)
+
+
+def sql(
+    at: Place,
+    statement: Annotated[
+        str | None, typer.Argument(help="One statement; without it, a prompt asks for them.")
+    ] = None,
+    limit: Annotated[
+        int | None, typer.Option(help=f"At most so many rows; {SHOWN} of a table, else all.")
+    ] = None,
+    remote: Annotated[
+        str | None, typer.Option(help="A Spark Connect server, such as sc://host:15002.")
+    ] = None,
+) -> Answer | None:
+    """Runs SQL with Spark, which starts in this process or is a server."""
+    with quiet_session(remote) as spark:
+        _use_catalogs(spark, at)
+        if statement is not None:
+            return _answer(spark, statement, limit, at.as_json)
+        _prompt(spark, limit, at.as_json)
+    return None
+
+
+def _use_catalogs(spark: SparkSession, at: Place) -> None:
+    """Gives the session the catalog that the command names; names without one are in it."""
+    from icebergds.catalog.config import default_catalog_name, is_configured
+
+    name = at.catalog or default_catalog_name()
+    for key, value in at.properties.items():
+        spark.conf.set(f"spark.icebergpy.catalog.{name}.{key}", value)
+    if at.properties or is_configured(name):
+        spark.conf.set("spark.icebergpy.default-catalog", name)
+
+
+def _answer(spark: SparkSession, statement: str, limit: int | None, as_json: bool) -> Answer:
+    from icebergds.cli.values import json_rows
+    from icebergds.statements.run import sql
+
+    rows = sql(spark, statement.strip().removesuffix(";"))
+    if not rows.columns:
+        return Answer([], "done")
+    if as_json:
+        return Answer(json_rows((rows if limit is None else rows.limit(limit)).toArrow()))
+    return Answer(None, _shown(rows, limit))
+
+
+def _shown(rows: DataFrame, limit: int | None) -> Grid:
+    shown = SHOWN if limit is None else limit
+    return grid_of(rows.limit(shown + (limit is None)).toArrow(), {}, shown)
+
+
+def _prompt(spark: SparkSession, limit: int | None, as_json: bool) -> None:
+    """Runs statements as they come, until their end; an error ends none but its own."""
+    from pyspark.errors import PySparkException
+
+    from icebergds.errors import IcebergError
+
+    with _history(spark):
+        for statement in _statements():
+            try:
+                if statement == "\\json":
+                    as_json = not as_json
+                elif statement.startswith("\\"):
+                    print_answer(_command(spark, statement), as_json=False)
+                else:
+                    answer = _answer(spark, statement, limit, as_json)
+                    print_answer(answer, as_json=as_json)
+            except KeyboardInterrupt:
+                print_error("interrupted")
+            except (IcebergError, PySparkException) as error:
+                print_error(f"error: {error_text(error)}")
+
+
+def _statements() -> Iterator[str]:
+    """What is typed: commands of one line, and statements up to their semicolon."""
+    lines: list[str] = []
+    is_asked = sys.stdin.isatty()
+    while True:
+        prompt = "" if not is_asked else "       ...> " if lines else "icebergds=> "
+        try:
+            line = input(prompt)
+        except KeyboardInterrupt:
+            print()
+            lines = []
+            continue
+        except EOFError:
+            if is_asked:
+                print()
+            if text := "\n".join(lines).strip():
+                yield text
+            return
+        if not lines and line.strip() in ("\\q", "quit", "exit"):
+            return
+        if not lines and line.lstrip().startswith("\\"):
+            yield line.strip()
+            continue
+        lines.append(line)
+        text = "\n".join(lines).strip()
+        if not text:
+            lines = []
+        elif text.endswith(";") and _is_whole(text):
+            lines = []
+            yield text
+
+
+def _is_whole(text: str) -> bool:
+    """Whether a statement ends with its text, not in a literal or a comment that is open."""
+    from icebergds.errors import InvalidFilterError
+    from icebergds.expr.sql_tokens import sql_tokens
+
+    try:
+        tokens = sql_tokens(text)
+    except InvalidFilterError:
+        return False
+    return tokens is not None and bool(tokens) and tokens[-1].text == ";"
+
+
+def _command(spark: SparkSession, text: str) -> Answer:
+    from icebergds.statements.run import sql
+
+    name, _, argument = text[1:].partition(" ")
+    if name != "d":
+        return Answer(None, _HELP)
+    if not argument.strip():
+        namespaces = _shown(sql(spark, "SHOW NAMESPACES"), None)
+        with suppress(Exception):
+            if (tables := _shown(sql(spark, "SHOW TABLES"), None)).rows:
+                return Answer(None, tables)
+        return Answer(None, namespaces)
+    try:
+        return Answer(None, _shown(sql(spark, f"DESCRIBE TABLE {argument}"), None))
+    except Exception as error:
+        try:
+            return Answer(None, _shown(sql(spark, f"SHOW TABLES IN {argument}"), None))
+        except Exception:
+            raise error from None
+
+
+@contextmanager
+def _history(spark: SparkSession) -> Iterator[None]:
+    """Keeps what was typed, and completes names, where Python can and somebody types."""
+    try:
+        import readline
+    except ImportError:
+        yield
+        return
+    if not sys.stdin.isatty():
+        yield
+        return
+    file = _HISTORY.expanduser()
+    with suppress(OSError):
+        readline.read_history_file(file)
+    readline.set_history_length(1000)
+    readline.set_completer_delims(" \t\n(),;")
+    readline.set_completer(_completer(spark))
+    readline.parse_and_bind("tab: complete")
+    try:
+        yield
+    finally:
+        with suppress(OSError):
+            readline.write_history_file(file)
+
+
+_WORDS = (
+    "ALTER TABLE",
+    "CALL",
+    "CREATE TABLE",
+    "DELETE FROM",
+    "DESCRIBE",
+    "DROP TABLE",
+    "INSERT INTO",
+    "MERGE INTO",
+    "SELECT",
+    "SHOW TABLES",
+    "UPDATE",
+    "USE",
+)
+
+
+def _completer(spark: SparkSession) -> Any:
+    """Completes names of catalogs, namespaces and tables, and the first words of statements."""
+    found: list[str] = []
+
+    def complete(text: str, state: int) -> str | None:
+        if state == 0:
+            found[:] = [word for word in _WORDS if word.startswith(text.upper())] if text else []
+            with suppress(Exception):
+                found.extend(_names(spark, text))
+        return found[state] if state < len(found) else None
+
+    return complete
+
+
+def _names(spark: SparkSession, text: str) -> list[str]:
+    """Names that begin with a text, with the parts that it has already."""
+    from icebergds.catalog.config import configured_catalogs
+    from icebergds.statements.run import sql
+
+    parent, dot, _ = text.rpartition(".")
+    if not dot:
+        inside = [*configured_catalogs(), *_column(sql(spark, "SHOW NAMESPACES"))]
+        with suppress(Exception):
+            inside += _column(sql(spark, "SHOW TABLES"), 1)
+        return sorted({name for name in inside if name.startswith(text)})
+    inside = []
+    with suppress(Exception):
+        inside += _column(sql(spark, f"SHOW NAMESPACES IN {parent}"))
+    with suppress(Exception):
+        inside += _column(sql(spark, f"SHOW TABLES IN {parent}"), 1)
+    whole = {f"{parent}.{name.rpartition('.')[2]}" for name in inside}
+    return sorted(name for name in whole if name.startswith(text))
+
+
+def _column(rows: DataFrame, at: int = 0) -> list[str]:
+    return [row[at] for row in rows.collect()]

@@ -1,0 +1,126 @@
+"""What the command shows of catalogs and of the metadata of tables."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+from command_line import Command
+
+from icebergds import Catalog
+
+
+def test_namespaces_and_tables_are_listed(lake: Catalog, icebergds: Command) -> None:
+    assert icebergds("list", "--json").json == {"namespaces": ["db"]}
+    assert icebergds("list", "db", "--json").json == {"namespaces": [], "tables": ["db.events"]}
+    # A name may begin with that of the catalog.
+    assert icebergds("list", "lake.db").out == "kind   name\ntable  db.events\n"
+
+
+@pytest.mark.parametrize("name", ["db.events", "lake.db.events", "location", "metadata file"])
+def test_a_table_is_found_by_its_name_and_its_location(
+    lake: Catalog, icebergds: Command, name: str
+) -> None:
+    table = lake.load_table("db.events")
+    places = {"location": table.location(), "metadata file": table.metadata_location}
+    found = icebergds("describe", places.get(name, name), "--json").json
+    assert found["location"] == table.location()
+    assert found["metadata_location"] == table.metadata_location
+    assert found["current_snapshot"]["snapshot-id"] == table.metadata.current_snapshot_id
+    assert icebergds("count", places.get(name, name)).out == "3\n"
+
+
+def test_options_of_the_catalog_stand_before_or_after_the_command(
+    lake: Catalog, icebergds: Command
+) -> None:
+    warehouse = lake.properties["warehouse"]
+    for place in (("--catalog", "other"), ()):
+        given = (*place, "--warehouse", warehouse)
+        for words in (("count", "db.events", *given), (*given, "count", "db.events")):
+            assert icebergds(*words).out == "3\n"
+    assert icebergds("count", "db.events", "-p", f"warehouse={warehouse}").out == "3\n"
+
+
+def test_columns_partitions_and_properties_are_shown(lake: Catalog, icebergds: Command) -> None:
+    assert icebergds("schema", "db.events").out == dedent(
+        """\
+        id  name  type              comment
+         1  id    long    required  the key
+         2  name  string
+         3  day   date
+        """
+    )
+    assert icebergds("schema", "db.events", "--json").json["fields"][0] == {
+        "id": 1,
+        "name": "id",
+        "required": True,
+        "type": "long",
+        "doc": "the key",
+    }
+    assert icebergds("spec", "db.events").out == dedent(
+        """\
+          id  name       transform  column
+        1000  id_bucket  bucket[2]  id
+        """
+    )
+    table = lake.load_table("db.events")
+    assert icebergds("properties", "db.events", "--json").json == dict(table.properties)
+    assert icebergds("properties", "db.events", "write.parquet.compression-codec").out == "zstd\n"
+    assert icebergds("uuid", "db.events").out == f"{table.metadata.table_uuid}\n"
+    assert icebergds("location", "db.events").out == f"{table.location()}\n"
+
+
+def test_snapshots_refs_and_files_are_listed(lake: Catalog, icebergds: Command) -> None:
+    table = lake.load_table("db.events")
+    ids = [each.snapshot_id for each in table.snapshots()]
+    assert [
+        each["snapshot-id"] for each in icebergds("snapshots", "db.events", "--json").json
+    ] == ids
+    assert [each["snapshot_id"] for each in icebergds("history", "db.events", "--json").json] == ids
+    (main,) = icebergds("refs", "db.events", "--json").json
+    assert (main["name"], main["type"], main["snapshot_id"]) == ("main", "BRANCH", ids[-1])
+    assert icebergds("list-refs", "db.events", "--type", "tag", "--json").json == []
+    paths = set(table.inspect.files()["file_path"].to_pylist())
+    assert {each["file_path"] for each in icebergds("files", "db.events", "--json").json} == paths
+    first = icebergds("files", "db.events", "--snapshot", ids[0], "--json").json
+    assert sum(each["record_count"] for each in first) == 2
+    shown = icebergds("files", "db.events", "--where", "record_count > 5", "--columns", "file_path")
+    assert shown.out == "none\n"
+    assert len(icebergds("manifests", "db.events", "--json").json) == 2
+    partitions = icebergds("partitions", "db.events", "--json").json
+    assert sum(each["record_count"] for each in partitions) == 3
+
+
+def test_configured_catalogs_are_tried_and_their_secrets_hidden(
+    lake: Catalog, icebergds: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("PYICEBERG_CATALOG__GONE__URI", f"sqlite:///{tmp_path}/no/where.db")
+    monkeypatch.setenv("PYICEBERG_CATALOG__GONE__S3__SECRET_ACCESS_KEY", "hush")
+    monkeypatch.setenv("PYICEBERG_CATALOG__LAKE__S3__ENDPOINT", "http://user:hush@host")
+    found = icebergds("catalogs", "--json")
+    gone, works = found.json
+    assert (gone["name"], gone["works"]) == ("gone", False)
+    assert gone["error"]
+    assert (works["name"], works["works"], works["error"]) == ("lake", True, None)
+    assert found.status == 1
+    assert "hush" not in found.out + icebergds("catalogs").out
+
+
+def test_a_namespace_is_described_by_its_properties(lake: Catalog, icebergds: Command) -> None:
+    found = icebergds("describe", "db", "--entity", "namespace", "--json")
+    assert found.json == lake.load_namespace_properties("db")
+    assert icebergds("describe", "db", "--json").json == found.json
+
+
+def test_what_is_not_there_is_told_with_what_is_near(lake: Catalog, icebergds: Command) -> None:
+    told = icebergds("describe", "db.event")
+    assert told.status == 2
+    assert told.err.startswith("error: table lake.db.event: ")
+    assert told.err.endswith("did you mean db.events?\n")
+    assert told.err.count("\n") == 1
+    as_json = icebergds("describe", "db.event", "--json")
+    assert as_json.status == 2
+    assert as_json.json["error"]["type"] == "NoSuchTableError"
+    assert "did you mean db.events?" in as_json.json["error"]["message"]
+    assert not as_json.err

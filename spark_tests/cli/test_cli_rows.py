@@ -1,0 +1,171 @@
+"""Rows that the command reads, counts and writes."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from built.schemas import required
+from command_line import Command
+from hypothesis import given, strategies as st
+from strategies.every_type import EVERY_TYPE, values_of
+
+from icebergds import Catalog, InvalidDataError
+from icebergds.cli.files import read_rows
+from icebergds.cli.rows import Format, _write
+from icebergds.cli.values import special_fields
+from icebergds.formats.arrow.types import schema_to_arrow, to_array
+from icebergds.spec.schema import Schema
+from icebergds.spec.types import LONG, NestedField
+
+
+def test_first_rows_are_shown_as_a_table(lake: Catalog, icebergds: Command) -> None:
+    shown = icebergds("scan", "db.events", "--where", "id < 3", "--columns", "id,name")
+    assert sorted(shown.out.splitlines()) == sorted(["id  name", " 1  one", " 2  NULL", "2 rows"])
+    cut = icebergds("scan", "db.events", "--limit", 1)
+    assert cut.out.endswith("\n1 row\n")
+
+
+def test_a_table_of_rows_ends_and_says_that_there_are_more(
+    lake: Catalog, icebergds: Command
+) -> None:
+    table = lake.create_table("db.many", "id int")
+    table.append(pa.table({"id": pa.array(range(101), pa.int32())}))
+    shown = icebergds("scan", "db.many").out.splitlines()
+    assert len(shown) == 102
+    assert (
+        shown[-1] == "100 rows; there are more: ask for them with --limit, or for all with --format"
+    )
+    assert len(icebergds("scan", "db.many", "--json").json) == 101
+    assert len(icebergds("scan", "db.many", "--limit", 101).out.splitlines()) == 103
+
+
+@pytest.mark.parametrize("format", ["csv", "json", "ndjson", "arrow", "parquet"])
+@pytest.mark.parametrize("to_file", [True, False])
+def test_rows_are_written_in_every_format(
+    lake: Catalog, icebergds: Command, tmp_path: Path, format: str, to_file: bool
+) -> None:
+    out = tmp_path / "rows"
+    options = ("--out", out) if to_file else ()
+    ran = icebergds("scan", "db.events", "--format", format, *options)
+    assert ran.status == 0
+    written = out.read_bytes() if to_file else ran.out_bytes
+    if format == "csv":
+        rows = [
+            (int(id), name or None)
+            for id, name, _ in csv.reader(io.StringIO(written.decode()))
+            if id != "id"
+        ]
+    elif format == "json":
+        rows = [(row["id"], row["name"]) for row in json.loads(written)]
+    elif format == "ndjson":
+        rows = [(row["id"], row["name"]) for row in map(json.loads, written.splitlines())]
+    else:
+        source = pa.BufferReader(written)
+        found = (
+            pa.ipc.open_stream(source).read_all() if format == "arrow" else pq.read_table(source)
+        )
+        rows = [(row["id"], row["name"]) for row in found.to_pylist()]
+    assert sorted(rows) == [(1, "one"), (2, None), (3, "drei")]
+
+
+def test_no_rows_are_written_in_every_format(lake: Catalog, icebergds: Command) -> None:
+    found = {
+        format: icebergds("scan", "db.events", "--where", "id > 9", "--format", format).out_bytes
+        for format in Format
+    }
+    assert json.loads(found[Format.JSON]) == []
+    assert found[Format.NDJSON] == b""
+    assert found[Format.CSV] == b'"id","name","day"\n'
+    assert pa.ipc.open_stream(found[Format.ARROW]).read_all().num_rows == 0
+    assert pq.read_table(pa.BufferReader(found[Format.PARQUET])).num_rows == 0
+    assert found[Format.TABLE] == b"0 rows\n"
+
+
+def test_a_file_that_cannot_be_written_whole_is_not_there(
+    lake: Catalog, icebergds: Command, tmp_path: Path
+) -> None:
+    for path in lake.load_table("db.events").inspect.files()["file_path"].to_pylist():
+        Path(path).unlink()
+    out = tmp_path / "out" / "rows.csv"
+    out.parent.mkdir()
+    assert icebergds("scan", "db.events", "--format", "csv", "--out", out).status == 2
+    assert list(out.parent.iterdir()) == []
+
+
+def test_rows_are_counted_and_a_scan_is_explained(lake: Catalog, icebergds: Command) -> None:
+    first = lake.load_table("db.events").snapshots()[0].snapshot_id
+    assert icebergds("count", "db.events", "--where", "id > 1", "--json").json == {"count": 2}
+    assert icebergds("count", "db.events", "--snapshot", first).out == "2\n"
+    found = icebergds("explain", "db.events", "--where", "id = 3", "--json").json
+    assert found["counts"]["files"]["kept"] == 1
+    assert "files      1 of " in icebergds("explain", "db.events", "--where", "id = 3").out
+
+
+# Variants are bytes that no JSON has: a test of their own has them.
+_FIELDS = [field for field in EVERY_TYPE.fields if "variant" not in str(field.field_type)]
+
+
+@pytest.mark.parametrize("format", [Format.CSV, Format.JSON, Format.NDJSON])
+@pytest.mark.parametrize("field", _FIELDS, ids=lambda field: field.name)
+@given(data=st.data())
+def test_what_is_written_as_text_is_read_again(
+    tmp_path_factory: pytest.TempPathFactory,
+    format: Format,
+    field: NestedField,
+    data: st.DataObject,
+) -> None:
+    rows = data.draw(st.lists(values_of(field.field_type, field.required), min_size=1, max_size=3))
+    schema = Schema((required(1000, "row", LONG), field))
+    arrow = schema_to_arrow(schema)
+    columns = [pa.array(range(len(rows)), pa.int64()), to_array(field.field_type, rows)]
+    batch = pa.RecordBatch.from_arrays(columns, schema=arrow)
+    file = tmp_path_factory.getbasetemp() / f"rows.{format}"
+    with file.open("wb") as out:
+        reader = pa.RecordBatchReader.from_batches(arrow, [batch])
+        _write(reader, format, special_fields([schema]), out)
+    found = read_rows(file, schema)
+    assert isinstance(found, pa.Table)
+    # As texts: values that are not numbers equal none.
+    assert list(map(repr, found.to_pylist())) == list(map(repr, batch.to_pylist()))
+
+
+@pytest.mark.parametrize("format", ["csv", "ndjson"])
+def test_variants_are_json(lake: Catalog, icebergds: Command, tmp_path: Path, format: str) -> None:
+    lake.create_table("db.any", "id int, v variant", properties={"format-version": "3"})
+    given = tmp_path / "given.ndjson"
+    given.write_text('{"id": 1, "v": {"a": [1, "x", null], "b": 2.5}}\n{"id": 2}\n')
+    assert icebergds("append", "db.any", given, "--yes").status == 0
+    written = tmp_path / f"written.{format}"
+    assert icebergds("scan", "db.any", "--format", format, "-o", written).status == 0
+    assert icebergds("append", "db.any", written, "--yes").status == 0
+    one = {"id": 1, "v": {"a": [1, "x", None], "b": 2.5}}
+    rows = icebergds("scan", "db.any", "--json").json
+    assert sorted(rows, key=lambda row: row["id"]) == [one, one, *[{"id": 2, "v": None}] * 2]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "told"),
+    [
+        ("a.ndjson", '{"id": 1}\n{"id": ', "line 2 is not JSON"),
+        ("a.json", "[1]", "expected JSON objects, found 1"),
+        ("a.ndjson", '{"ids": 1}', "the table has no column 'ids'; did you mean id?"),
+        ("a.csv", "ids\n1\n", "the table has no column 'ids'; did you mean id?"),
+        ("a.csv", "id\nx\n", "'x'"),
+        ("a.ndjson", '{"id": 1, "day": "soon"}', "soon"),
+    ],
+)
+def test_a_file_of_other_rows_is_refused(
+    lake: Catalog, tmp_path: Path, name: str, text: str, told: str
+) -> None:
+    file = tmp_path / name
+    file.write_text(text)
+    with pytest.raises(InvalidDataError) as refused:
+        read_rows(file, lake.load_table("db.events").schema())
+    assert str(refused.value).startswith(f"file {file} cannot be read: ")
+    assert told in str(refused.value)
