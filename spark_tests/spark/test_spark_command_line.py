@@ -20,11 +20,7 @@ _RUN = "from icebergds.cli.main import main; main()"
 
 def run(lake: Path, *words: str, input: str | None = None) -> subprocess.CompletedProcess[str]:
     """Runs the command on a catalog `lake`."""
-    environment = {
-        **os.environ,
-        "PYICEBERG_CATALOG__LAKE__WAREHOUSE": str(lake),
-        "MASTER": "local[1]",
-    }
+    own = {"PYICEBERG_CATALOG__LAKE__WAREHOUSE": str(lake), "MASTER": "local[1]"}
     return subprocess.run(
         [sys.executable, "-c", _RUN, *words],
         input=input,
