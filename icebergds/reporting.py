@@ -111,9 +111,9 @@ class Report:
     def interrupted(self) -> str:
         """Says what an action that was interrupted has left, once it has cleaned up."""
         now = self.progress()
-        of = f" of {self.kept}" if self.kept else ""
+        amount = f" with {self.kept}" if self.kept else ""
         commits = self.commits
-        kept = f"{counted(commits, 'commit')} {'stands' if commits == 1 else 'stand'}{of}"
+        kept = f"{counted(commits, 'commit')} {'stands' if commits == 1 else 'stand'}{amount}"
         return (
             f"{self._action} of {self._table} was interrupted at the stage '{now.stage}' "
             f"({now.amount}): {kept if commits else 'nothing was committed'}"

@@ -13,6 +13,7 @@ from html import escape
 from typing import Any, Protocol, TypeAlias, TypeVar, cast
 
 from icebergds.api.jobs import describing_jobs
+from icebergds.display import printable
 from icebergds.errors import InvalidOptionError
 from icebergds.interrupts import stoppable
 from icebergds.reporting import Progress, Report, reporting
@@ -24,6 +25,9 @@ _LOG = logging.getLogger(__name__)
 _Verb = TypeVar("_Verb", bound=Callable[..., Any])
 _SECONDS_UNTIL_SHOWN = 2.0
 _SECONDS_BETWEEN_LINES = 10.0
+_BAR_WIDTH = 20
+# Of the bar, the amounts and the times.
+_OTHER_WIDTH = 76
 _is_on = True
 
 
@@ -152,7 +156,7 @@ class _Bar:
         # What the program prints meanwhile is its own.
         self._bar = bars.Progress(
             bars.TextColumn("{task.description}", markup=False),
-            bars.BarColumn(),
+            bars.BarColumn(_BAR_WIDTH),
             bars.TextColumn("{task.fields[amount]}", markup=False),
             bars.TimeElapsedColumn(),
             bars.TextColumn("left"),
@@ -174,7 +178,10 @@ class _Bar:
         has_bytes = bool(progress.bytes_total)
         self._bar.update(
             self._task,
-            description=f"{progress.action} {progress.table}: {progress.stage}",
+            description=printable(
+                f"{progress.action}: {progress.stage}, {progress.table}",
+                max(self._bar.console.width - _OTHER_WIDTH, _BAR_WIDTH),
+            ),
             total=progress.bytes_total if has_bytes else progress.total,
             completed=progress.bytes_done if has_bytes else progress.done,
             amount=progress.amount,

@@ -218,14 +218,14 @@ def test_progress_is_a_flag_or_a_function(table: Table) -> None:
 
 
 def test_a_terminal_shows_a_bar_that_disappears(table: Table) -> None:
-    environment = {**os.environ, "TERM": "xterm", "COLUMNS": "150"}
+    environment = {**os.environ, "TERM": "xterm", "COLUMNS": "110"}
     with (
         _terminal() as (ours, its),
         _program(table, _REWRITING, quick=2, stderr=its, env=environment) as (process, go),
     ):
         os.close(its)
         shown = _read_until(ours, f"2 of {_DAYS}")
-        assert f"rewrite_data_files {table.name}: rewrite groups" in shown
+        assert "rewrite_data_files: rewrite groups" in shown
         go()
         # The line of the bar is erased.
         assert "\x1b[2K" in _read_until(ours, "\0")
@@ -280,6 +280,6 @@ except KeyboardInterrupt:
     assert process.returncode == -signal.SIGINT
     # Within a second on a machine that is not busy.
     assert float(stopped) - interrupted < _PATIENCE / 2
-    assert f"3 commits stand of 3 of {_DAYS} groups, new files" in shown
+    assert f"3 commits stand with 3 of {_DAYS} groups, new files" in shown
     assert ids_of(table.refresh()) == before
     assert unused_files(table) == set()
