@@ -218,7 +218,7 @@ def test_progress_is_a_flag_or_a_function(table: Table) -> None:
 
 
 def test_a_terminal_shows_a_bar_that_disappears(table: Table) -> None:
-    environment = {**os.environ, "TERM": "xterm", "COLUMNS": "110"}
+    environment = {**os.environ, "TERM": "xterm", "COLUMNS": "140"}
     with (
         _terminal() as (ours, its),
         _program(table, _REWRITING, quick=2, stderr=its, env=environment) as (process, go),
