@@ -13,6 +13,7 @@ import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.sql import DataFrame, SparkSession, functions as f
 
+from icebergds.interrupts import check_stopped
 from icebergds.operations.maintenance.runner import LocalRunner, Runner, TaskAttempt
 from icebergds.reporting import polled, weight_of, writing_files
 from icebergds.spark.errors import own_errors, without_frames
@@ -49,6 +50,7 @@ class SparkRunner:
             IcebergError: what a task raised.
             PySparkException: the job failed for another reason.
         """
+        check_stopped()
         packed, weight = pack_items(items)
         if not len(packed):
             return []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import re
+import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
@@ -42,6 +43,8 @@ _PLAIN_NAME = re.compile(r"[a-z_][a-z0-9_]*", re.ASCII | re.IGNORECASE)
 _SECONDS_TO_KILL = 2.0
 # How soon a Python worker notices that its task has ended.
 _SECONDS_TO_NOTICE = 1.0
+# How often a job is cancelled that may not have begun.
+_SECONDS_TO_CANCEL = 0.3
 # How long a caller waits for its error, at most, until the files of a failed job are deleted.
 _SECONDS_TO_CLEAN_UP = 30.0
 
@@ -135,11 +138,12 @@ class Job:
             return 0.0
         return last.numCompletedTasks / tasks
 
-    def cancel(self) -> None:
-        """Has Spark end its tasks. Never raises."""
-        if self.context is not None:
-            with suppress(Exception):
+    def cancel_until(self, ended: threading.Event) -> None:
+        """Has Spark end its tasks, also those of a job that Spark still plans. Never raises."""
+        with suppress(Exception):
+            while self.context is not None and not ended.is_set():
                 self.context.cancelJobsWithTag(self.tag)
+                ended.wait(_SECONDS_TO_CANCEL)
 
 
 @contextmanager
@@ -153,9 +157,9 @@ def discarding(spark: SparkSession, discard: Callable[[], int]) -> Iterator[Job]
     """
     tag = f"icebergds-{uuid.uuid4()}"
     context = _tagged(spark, tag)
-    job = Job(context, tag)
+    job, ended = Job(context, tag), threading.Event()
     try:
-        with on_stop(job.cancel):
+        with on_stop(partial(job.cancel_until, ended)):
             yield job
     except BaseException as error:
         # If Spark refused the plan, nothing ran.
@@ -166,6 +170,7 @@ def discarding(spark: SparkSession, discard: Callable[[], int]) -> Iterator[Job]
                 time.sleep(_SECONDS_TO_NOTICE)
         raise
     finally:
+        ended.set()
         if context is not None:
             # If the JVM has ended, its error must not hide the job's error.
             with suppress(Exception):
