@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from icebergds.api.delete_files import delete_reachable_files
     from icebergds.api.import_tables import MigratedTable, SnapshotTable, migrate, snapshot
     from icebergds.api.manage_snapshots import ManageSnapshots
+    from icebergds.api.progress import progress
     from icebergds.api.scan import TableScan
     from icebergds.api.table import Table, Transaction, load_table
     from icebergds.api.table_statistics import UpdateStatistics
@@ -75,6 +76,7 @@ if TYPE_CHECKING:
     from icebergds.operations.maintenance.unused_files.expire_snapshots import ExpiredSnapshots
     from icebergds.operations.maintenance.unused_files.orphan_files import OrphanFiles
     from icebergds.operations.write.row_counts import RowCounts
+    from icebergds.reporting import Progress
     from icebergds.spark.row_level.merge import MergeBuilder
     from icebergds.spec.partition import PartitionField, PartitionSpec
     from icebergds.spec.schema import Schema
@@ -142,6 +144,7 @@ _NAMES = {
         "snapshot",
     ),
     "icebergds.api.manage_snapshots": ("ManageSnapshots",),
+    "icebergds.api.progress": ("progress",),
     "icebergds.api.scan": ("TableScan",),
     "icebergds.api.table": ("Table", "Transaction", "load_table"),
     "icebergds.api.update_layout": ("UpdateSortOrder", "UpdateSpec"),
@@ -197,6 +200,7 @@ _NAMES = {
         "RewrittenPositionDeletes",
     ),
     "icebergds.operations.write.row_counts": ("RowCounts",),
+    "icebergds.reporting": ("Progress",),
     "icebergds.spark.row_level.merge": ("MergeBuilder",),
     "icebergds.spec.partition": (
         "PartitionField",
@@ -323,6 +327,7 @@ __all__ = [
     "PartitionSpec",
     "PartitionStatisticsFile",
     "PrimitiveType",
+    "Progress",
     "RefType",
     "RemovedDanglingDeletes",
     "RestError",
@@ -374,6 +379,7 @@ __all__ = [
     "load_catalog",
     "load_table",
     "migrate",
+    "progress",
     "register",
     "snapshot",
     "sql",

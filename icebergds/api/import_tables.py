@@ -9,11 +9,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from icebergds.api.jobs import describing_jobs, task_runner, zone_of
+from icebergds.api.progress import ProgressOption, showing
 from icebergds.catalog.address import TableAddress, identifier_of
 from icebergds.catalog.naming import named_catalog
 from icebergds.display import html_result
 from icebergds.errors import AlreadyExistsError, CommitStateUnknownError, InvalidOptionError
 from icebergds.expr.names import quote_name
+from icebergds.interrupts import interrupts_held
 from icebergds.operations.imports.foreign_table import (
     ForeignTable,
     check_import_with_files,
@@ -76,6 +78,7 @@ def snapshot(
     properties: Mapping[str, str] | None = None,
     *,
     catalog: Catalog | None = None,
+    progress: ProgressOption = None,
 ) -> SnapshotTable:
     """Creates a table from the files of a Parquet, ORC or Avro table of Spark, to try things out.
 
@@ -93,6 +96,8 @@ def snapshot(
         location: the new table's directory; the catalog chooses it by default.
         properties: of the new table, in addition to those of the source.
         catalog: the catalog of the new table, from `load_catalog`.
+        progress: whether to show progress, or a function that is called with each
+            `icebergds.Progress`; see `icebergds.progress`.
 
     Raises:
         NoSuchTableError: there is no such source.
@@ -111,9 +116,10 @@ def snapshot(
     from icebergds.spark.session_files import session_table
 
     address = _address(table, catalog)
-    source = session_table(spark, path_argument("source_table", source_table))
     asked = {**mapping_argument("properties", properties), **_SNAPSHOT}
-    return SnapshotTable(_import(spark, source, address, asked, location, apart=True))
+    with showing("snapshot", address.path, progress):
+        source = session_table(spark, path_argument("source_table", source_table))
+        return SnapshotTable(_import(spark, source, address, asked, location, apart=True))
 
 
 def migrate(
@@ -126,6 +132,7 @@ def migrate(
     backup_table_name: str | None = None,
     drop_backup: bool = False,
     catalog: Catalog | None = None,
+    progress: ProgressOption = None,
 ) -> MigratedTable:
     """Replaces a Parquet, ORC or Avro table of Spark with a table of the same files.
 
@@ -151,11 +158,7 @@ def migrate(
     >>> migrate(spark, "db.events", "lake.db.events")  # doctest: +SKIP
     MigratedTable(migrated_files_count=24, backup_table='db.events_BACKUP_')
     """
-    from icebergds.spark.session_files import (
-        drop_session_table,
-        rename_session_table,
-        session_table,
-    )
+    from icebergds.spark.session_files import drop_session_table, session_table
 
     address = _address(table, catalog)
     name = path_argument("source_table", source_table)
@@ -167,12 +170,38 @@ def migrate(
         )
     backup = _backup_name(name, text_argument("backup_table_name", backup_table_name))
     asked = {**mapping_argument("properties", properties), **_MIGRATED}
+    with showing("migrate", address.path, progress):
+        count = _replace(spark, name, found, address, asked, location, backup)
+        if drop_backup:
+            drop_session_table(spark, backup)
+        elif found.is_managed:
+            _LOG.warning(
+                "table %s: its files are those of the managed table %s; do not drop that one, "
+                "because Spark would delete them",
+                address.path,
+                backup,
+            )
+    return MigratedTable(count, None if drop_backup else backup)
+
+
+def _replace(
+    spark: SparkSession,
+    name: str,
+    found: ForeignTable,
+    address: TableAddress,
+    properties: Mapping[str, str],
+    location: str | None,
+    backup: str,
+) -> int:
+    """Renames a table of Spark, and creates one of its files; returns their number."""
+    from icebergds.spark.session_files import rename_session_table, session_table
+
     with nothing_committed(address.path), describing_jobs("migrate", address.path):
         # A rename loses partitions in some of Spark's catalogs, for good.
         check_import_with_files(
             found,
             address,
-            asked,
+            properties,
             location=text_argument("location", location),
             time_zone=zone_of(spark) or "UTC",
             runner=task_runner(spark),
@@ -182,25 +211,16 @@ def migrate(
             f"table {name} cannot be renamed to {backup}, which exists already; choose another "
             "backup_table_name, or drop that table"
         )
-    rename_session_table(spark, name, backup)
-    try:
-        source = renamed(found, session_table(spark, backup))
-        count = _import(spark, source, address, asked, location, apart=False)
-    except CommitStateUnknownError:
-        raise
-    except BaseException:
-        rename_session_table(spark, backup, name)
-        raise
-    if drop_backup:
-        drop_session_table(spark, backup)
-    elif found.is_managed:
-        _LOG.warning(
-            "table %s: its files are those of the managed table %s; do not drop that one, because "
-            "Spark would delete them",
-            address.path,
-            backup,
-        )
-    return MigratedTable(count, None if drop_backup else backup)
+    with interrupts_held():
+        rename_session_table(spark, name, backup)
+        try:
+            source = renamed(found, session_table(spark, backup))
+            return _import(spark, source, address, properties, location, apart=False)
+        except CommitStateUnknownError:
+            raise
+        except (Exception, KeyboardInterrupt):
+            rename_session_table(spark, backup, name)
+            raise
 
 
 def _import(

@@ -6,7 +6,8 @@ import os
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from icebergds.api.jobs import jobs_described, task_runner, zone_of
+from icebergds.api.jobs import task_runner, zone_of
+from icebergds.api.progress import ProgressOption, shows_progress
 from icebergds.api.table_base import TableBase
 from icebergds.errors import InvalidOptionError
 from icebergds.operations.imports.add_files import AddedFiles, AddFilesRequest, add_files
@@ -34,7 +35,7 @@ class TableImports(TableBase):
 
     __slots__ = ()
 
-    @jobs_described
+    @shows_progress
     def add_files(
         self,
         file_paths: Iterable[Path] | Path,
@@ -44,6 +45,7 @@ class TableImports(TableBase):
         *,
         partition_filter: Mapping[str, Any] | None = None,
         spark: SparkSession | None = None,
+        progress: ProgressOption = None,
     ) -> AddedFiles:
         """Adds existing Parquet, ORC and Avro files to the table in place, in one commit.
 
@@ -69,6 +71,8 @@ class TableImports(TableBase):
             spark: the session that reads the footers if there are more than 1,000 files; the active
                 one by default. Timestamps in folder names are in its time zone, or in UTC without a
                 session.
+            progress: whether to show progress, or a function that is called with each
+                `icebergds.Progress`; see `icebergds.progress`.
 
         Returns:
             How many files were added, in how many partitions.
@@ -105,6 +109,7 @@ class TableImports(TableBase):
             added, self._state = add_files(table, request, options, task_runner(spark))
         return added
 
+    @shows_progress
     def rewrite_table_path(
         self,
         source_prefix: str,
@@ -113,6 +118,8 @@ class TableImports(TableBase):
         end_version: str | None = None,
         staging_location: str | None = None,
         create_file_list: bool = True,
+        *,
+        progress: ProgressOption = None,
     ) -> RewrittenTablePath:
         """Prepares a copy of the table at another place; the table itself stays as it is.
 
@@ -132,6 +139,8 @@ class TableImports(TableBase):
             staging_location: the directory to write to; a new one in the table's metadata directory
                 by default.
             create_file_list: whether to write the list.
+            progress: whether to show progress, or a function that is called with each
+                `icebergds.Progress`; see `icebergds.progress`.
 
         Returns:
             Where the list is, the name of the newest metadata file of the copy, and how many
@@ -160,7 +169,7 @@ class TableImports(TableBase):
         return rewrite_table_path(self._current(), request)
 
 
-@jobs_described
+@shows_progress
 def add_files_of(
     table: TableBase,
     source: ForeignTable,

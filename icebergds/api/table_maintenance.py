@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from icebergds.api.jobs import filter_argument, jobs_described, task_runner, zone_of
+from icebergds.api.jobs import filter_argument, task_runner, zone_of
+from icebergds.api.progress import ProgressOption, shows_progress
 from icebergds.api.rewrite import rewrite_files, rewriter_of
 from icebergds.api.table_base import TableBase
 from icebergds.commit.retention import ExpiryRequest
@@ -85,7 +86,7 @@ class TableMaintenance(TableBase):
         """
         return health(self._state, text_argument("branch", branch))
 
-    @jobs_described
+    @shows_progress
     def maintain(
         self,
         policy: MaintenancePolicy | None = None,
@@ -94,6 +95,7 @@ class TableMaintenance(TableBase):
         dry_run: bool = False,
         snapshot_properties: Mapping[str, str] | None = None,
         spark: SparkSession | None = None,
+        progress: ProgressOption = None,
         **changes: Any,
     ) -> MaintenanceReport:
         """Does what `health` advises, best first, within a budget of bytes and time.
@@ -118,6 +120,8 @@ class TableMaintenance(TableBase):
             snapshot_properties: entries to add to the snapshot summaries.
             spark: the session that runs the tasks; the active one by default. Without one, this
                 process runs them.
+            progress: whether to show progress, or a function that is called with each
+                `icebergds.Progress`; see `icebergds.progress`.
             changes: fields of the policy by name, such as `max_seconds=600`.
 
         Returns:
@@ -151,7 +155,7 @@ class TableMaintenance(TableBase):
         report.raise_failures()
         return report
 
-    @jobs_described
+    @shows_progress
     def rewrite_data_files(
         self,
         strategy: str = "binpack",
@@ -162,6 +166,7 @@ class TableMaintenance(TableBase):
         options: Mapping[str, str] | None = None,
         snapshot_properties: Mapping[str, str] | None = None,
         spark: SparkSession | None = None,
+        progress: ProgressOption = None,
     ) -> RewrittenDataFiles:
         """Rewrites small files, large files and files with many deletes to files of a good size.
 
@@ -182,6 +187,8 @@ class TableMaintenance(TableBase):
             snapshot_properties: entries to add to the snapshot summary.
             spark: the session that runs the tasks; the active one by default. Without one, this
                 process runs them, unless rows are sorted.
+            progress: whether to show progress, or a function that is called with each
+                `icebergds.Progress`; see `icebergds.progress`.
 
         Raises:
             InvalidOptionError, InvalidFilterError: an argument or option is malformed.
@@ -195,7 +202,7 @@ class TableMaintenance(TableBase):
         done, self._state = rewrite_files(table, strategy, where, sort_order, write, options, spark)
         return done
 
-    @jobs_described
+    @shows_progress
     def rewrite_position_delete_files(
         self,
         where: str | Expr | None = None,
@@ -204,6 +211,7 @@ class TableMaintenance(TableBase):
         branch: str | None = None,
         snapshot_properties: Mapping[str, str] | None = None,
         spark: SparkSession | None = None,
+        progress: ProgressOption = None,
     ) -> RewrittenPositionDeletes:
         """Merges small position delete files, which make reads slow; rows stay as they are.
 
@@ -219,6 +227,8 @@ class TableMaintenance(TableBase):
             snapshot_properties: entries to add to the snapshot summary.
             spark: the session that runs the tasks; the active one by default. Without one they run
                 in this process.
+            progress: whether to show progress, or a function that is called with each
+                `icebergds.Progress`; see `icebergds.progress`.
 
         Raises:
             InvalidFilterError: the condition does not fit the table, or is not plain enough to plan
@@ -237,7 +247,7 @@ class TableMaintenance(TableBase):
             )
         return result
 
-    @jobs_described
+    @shows_progress
     def convert_equality_deletes(
         self,
         where: str | Expr | None = None,
@@ -246,6 +256,7 @@ class TableMaintenance(TableBase):
         options: Mapping[str, str] | None = None,
         snapshot_properties: Mapping[str, str] | None = None,
         spark: SparkSession | None = None,
+        progress: ProgressOption = None,
     ) -> ConvertedEqualityDeletes:
         """Converts equality deletes to position deletes, in one commit that removes them.
 
@@ -268,6 +279,8 @@ class TableMaintenance(TableBase):
             snapshot_properties: entries to add to the snapshot summary.
             spark: the session whose executors do the work; the active one by default. Without a
                 session, this process does it.
+            progress: whether to show progress, or a function that is called with each
+                `icebergds.Progress`; see `icebergds.progress`.
 
         Returns:
             How many equality delete files were converted and how many remain, and what was added.
@@ -294,11 +307,13 @@ class TableMaintenance(TableBase):
             )
         return converted
 
+    @shows_progress
     def remove_dangling_deletes(
         self,
         *,
         branch: str | None = None,
         snapshot_properties: Mapping[str, str] | None = None,
+        progress: ProgressOption = None,
     ) -> RemovedDanglingDeletes:
         """Removes delete files that apply to no data file, in one commit; no row changes.
 
@@ -313,6 +328,8 @@ class TableMaintenance(TableBase):
         Args:
             branch: the branch to commit to; main by default.
             snapshot_properties: entries to add to the snapshot summary.
+            progress: whether to show progress, or a function that is called with each
+                `icebergds.Progress`; see `icebergds.progress`.
 
         Raises:
             InvalidOptionError: the table has no such branch.
@@ -325,6 +342,7 @@ class TableMaintenance(TableBase):
             )
         return counts
 
+    @shows_progress
     def rewrite_manifests(
         self,
         spec_id: int | None = None,
@@ -332,6 +350,7 @@ class TableMaintenance(TableBase):
         *,
         branch: str | None = None,
         snapshot_properties: Mapping[str, str] | None = None,
+        progress: ProgressOption = None,
     ) -> RewrittenManifests:
         """Rewrites the manifests of one partition spec, in one commit; no row changes.
 
@@ -346,6 +365,8 @@ class TableMaintenance(TableBase):
                 order of the spec.
             branch: the branch to commit to; main by default.
             snapshot_properties: entries to add to the snapshot summary.
+            progress: whether to show progress, or a function that is called with each
+                `icebergds.Progress`; see `icebergds.progress`.
 
         Raises:
             InvalidOptionError: the table has no such spec, partition field or branch.
@@ -361,6 +382,7 @@ class TableMaintenance(TableBase):
             )
         return counts
 
+    @shows_progress
     def expire_snapshots(
         self,
         older_than: datetime | timedelta | str | int | None = None,
@@ -370,6 +392,7 @@ class TableMaintenance(TableBase):
         clean_expired_metadata: bool = False,
         max_concurrent_deletes: int | None = None,
         dry_run: bool = False,
+        progress: ProgressOption = None,
     ) -> ExpiredSnapshots:
         """Removes old snapshots, in one commit, then deletes the files that only they used.
 
@@ -388,6 +411,8 @@ class TableMaintenance(TableBase):
             max_concurrent_deletes: delete files one by one, this many at a time; by default in
                 batches if the storage supports them.
             dry_run: change nothing, and return what would be expired and deleted.
+            progress: whether to show progress, or a function that is called with each
+                `icebergds.Progress`; see `icebergds.progress`.
 
         Returns:
             The expired snapshots, and how many files were deleted.
@@ -420,6 +445,7 @@ class TableMaintenance(TableBase):
             )
         return expired
 
+    @shows_progress
     def remove_orphan_files(
         self,
         older_than: datetime | timedelta | str | int | None = None,
@@ -432,6 +458,7 @@ class TableMaintenance(TableBase):
         equal_authorities: Mapping[str, str] | None = None,
         prefix_mismatch_mode: str = "error",
         options: Mapping[str, str] | None = None,
+        progress: ProgressOption = None,
     ) -> OrphanFiles:
         """Deletes old files in the table's directory that no snapshot and no metadata refers to.
 
@@ -457,6 +484,8 @@ class TableMaintenance(TableBase):
                 another scheme or authority: `error` (nothing is deleted), `ignore` or `delete`.
             options: `stream-results` returns at most 20,000 locations; `other-tables` is `error`,
                 `keep` or `delete`, for files of tables that are found in the directory.
+            progress: whether to show progress, or a function that is called with each
+                `icebergds.Progress`; see `icebergds.progress`.
 
         Returns:
             The orphan files, and which of them could not be deleted.

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from icebergds.api.display import update_text
-from icebergds.api.jobs import jobs_described, task_runner
+from icebergds.api.jobs import task_runner
+from icebergds.api.progress import ProgressOption, shows_progress
 from icebergds.api.scan import listed_names
 from icebergds.api.table_base import TableBase
 from icebergds.errors import InvalidOptionError
@@ -48,12 +49,14 @@ class TableStatistics(TableBase):
         """Sets and removes statistics files that exist, in one commit: see `UpdateStatistics`."""
         return UpdateStatistics(self)
 
-    @jobs_described
+    @shows_progress
     def compute_table_stats(
         self,
         columns: Sequence[str] | str | None = None,
         snapshot_id: int | None = None,
         spark: SparkSession | None = None,
+        *,
+        progress: ProgressOption = None,
     ) -> StatisticsFile | None:
         """Estimates how many distinct values columns have, and commits that as a statistics file.
 
@@ -68,6 +71,8 @@ class TableStatistics(TableBase):
             snapshot_id: the snapshot whose rows are read; the current one by default.
             spark: the session that runs the tasks; the active one by default. Without one, this
                 process runs them.
+            progress: whether to show progress, or a function that is called with each
+                `icebergds.Progress`; see `icebergds.progress`.
 
         Returns:
             The statistics file; None if the table has no snapshot.
@@ -89,8 +94,12 @@ class TableStatistics(TableBase):
             )
         return file
 
+    @shows_progress
     def compute_partition_stats(
-        self, snapshot_id: int | None = None
+        self,
+        snapshot_id: int | None = None,
+        *,
+        progress: ProgressOption = None,
     ) -> PartitionStatisticsFile | None:
         """Counts the rows, files and deletes of each partition, and commits that as a file.
 
@@ -99,6 +108,8 @@ class TableStatistics(TableBase):
 
         Args:
             snapshot_id: the snapshot that is counted; the current one by default.
+            progress: whether to show progress, or a function that is called with each
+                `icebergds.Progress`; see `icebergds.progress`.
 
         Returns:
             The partition statistics file; None if the snapshot has no files.

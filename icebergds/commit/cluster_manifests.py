@@ -26,6 +26,7 @@ from icebergds.formats.avro.container_writer import Block
 from icebergds.formats.manifests.columns import EntryColumns, Int64s
 from icebergds.formats.manifests.side_by_side import MANIFEST_READERS
 from icebergds.formats.manifests.writer import ManifestForm
+from icebergds.reporting import advancing, expect
 from icebergds.spec.manifest import ManifestEntryStatus, ManifestFile
 from icebergds.spec.table_properties import MANIFEST_TARGET_SIZE_BYTES
 from icebergds.spec.types import StructType
@@ -69,11 +70,15 @@ def cluster_manifests(
     """
     keep = sum(manifest.manifest_length for manifest in manifests) <= _KEPT_BYTES
     bundles = list(_bundles(manifests))
+    expect(len(manifests))
     with _readers(bundles) as readers:
         sources = [
             source
             for group in _groups(bundles)
-            for found in readers.map(lambda bundle: _sources(base, bundle, keep), bundles[group])
+            for found in advancing(
+                readers.map(lambda bundle: _sources(base, bundle, keep), bundles[group]),
+                map(len, bundles[group]),
+            )
             for source in found
         ]
         count = sum(map(len, sources))

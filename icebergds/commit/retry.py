@@ -3,6 +3,9 @@
 Only conflicts are retried, and only on the same table: not on one that was re-created under its
 name. After an unknown outcome, the table is checked: if it has the change, the commit has
 succeeded; otherwise the outcome stays unknown, because the commit may still land.
+
+Ctrl-C waits for the outcome of an attempt: KeyboardInterrupt comes before an attempt, or after the
+commit has succeeded. What deletes files after a failure must hold Ctrl-C back as well.
 """
 
 from __future__ import annotations
@@ -26,6 +29,8 @@ from icebergds.errors import (
     StorageError,
     ValidationError,
 )
+from icebergds.interrupts import check_stopped, interrupts_held, interrupts_released, pause
+from icebergds.reporting import committed
 from icebergds.spec import table_properties as names
 from icebergds.spec.updates.table_updates import AddSnapshot
 
@@ -106,7 +111,10 @@ def commit_changes(
     Other arguments and errors are those of `commit_change`.
     """
     try:
-        return _commit_changes(target, produce, is_committed, bases)
+        with interrupts_held():
+            states = _commit_changes(target, produce, is_committed, bases)
+            committed()
+            return states
     except StorageError as error:
         error.add_outcome(f"nothing was committed to {target.name}")
         raise
@@ -139,15 +147,18 @@ def _commit_changes(
     bases: Sequence[TableState] | None,
 ) -> Sequence[TableState]:
     started, attempt = time.perf_counter(), 0
-    states = target.refresh() if bases is None else bases
+    with interrupts_released():
+        states = target.refresh() if bases is None else bases
     uuids = [state.metadata.table_uuid for state in states]
     may_be_old = bases is not None
     waits = min(map(_retries, _properties(states)), key=_number_of_retries).waits()
     # Parsed before the commit: a malformed property must not hide the outcome.
     checks = max(map(_status_checks, _properties(states)), key=_number_of_retries)
     while True:
+        check_stopped()
         try:
-            changes = produce(states)
+            with interrupts_released():
+                changes = produce(states)
         except MissingFileError:
             # Maintenance may have deleted manifests of the base since it was loaded.
             if not may_be_old:
@@ -157,13 +168,13 @@ def _commit_changes(
             continue
         attempt += 1
         try:
-            committed = target.commit(states, changes)
+            states = target.commit(states, changes)
             _log_commit(target.name, changes, attempt, started)
-            return committed
+            return states
         except CommitConflictError as conflict:
             wait, may_be_old = 0.0 if may_be_old else next(waits, None), False
             _log_conflict(target.name, attempt, conflict, wait)
-            time.sleep(wait or 0)
+            pause(wait or 0)
             # A catalog client that repeated a request may conflict with its own commit: check
             # the table before retrying.
             try:
@@ -186,6 +197,9 @@ def _commit_changes(
             return _check_status(target, uuids, checks, is_committed, error)
         except Exception as error:
             return _check_status(target, uuids, checks, is_committed, error)
+        except KeyboardInterrupt as interrupt:
+            # Not by a signal, which is held back, but raised in the thread by some notebook.
+            raise _unknown(target, interrupt) from interrupt
 
 
 def _check_status(
@@ -204,7 +218,7 @@ def _check_status(
         "%s: it is not known whether the commit succeeded (%s); looking for it", target.name, error
     )
     for wait in chain((0.0,), checks.waits()):
-        time.sleep(wait)
+        pause(wait)
         try:
             states = target.refresh()
             _require_same_tables(uuids, states)
@@ -215,10 +229,15 @@ def _check_status(
         if found:
             _LOG.info("%s: the commit had succeeded", target.name)
             return states
-    raise CommitStateUnknownError(
-        f"{target.name}: it is not known whether the commit succeeded ({error}); look at "
-        "the newest snapshots before you repeat the write. No files were deleted"
-    ) from error
+    raise _unknown(target, error) from error
+
+
+def _unknown(target: CommitTarget, error: BaseException) -> CommitStateUnknownError:
+    why = str(error) or type(error).__name__
+    return CommitStateUnknownError(
+        f"{target.name}: it is not known whether the commit succeeded ({why}); look at the newest "
+        "snapshots before you repeat the write. No files were deleted"
+    )
 
 
 def _require_same_tables(uuids: Sequence[str | None], states: Sequence[TableState]) -> None:

@@ -14,6 +14,7 @@ from icebergds.commit.retry import commit_change, require_same_table
 from icebergds.commit.staging import StagedOperations
 from icebergds.commit.workspace import Workspace
 from icebergds.errors import CommitStateUnknownError
+from icebergds.interrupts import interrupts_held
 from icebergds.spec.manifest import ManifestFile
 from icebergds.spec.snapshot import Snapshot
 
@@ -57,7 +58,7 @@ def commit_snapshot(
     """Commits an action to a table in one atomic commit.
 
     If it raises, nothing was committed, and the manifests and manifest lists that it wrote are
-    deleted; except on CommitStateUnknownError or if the process is being stopped: then all files
+    deleted; except on CommitStateUnknownError or if the process is being killed: then all files
     stay. Data files and delete files are always left to the caller.
 
     Args:
@@ -107,19 +108,20 @@ def commit_attempts(
     Args:
         depends_on_rows: whether it is computed from rows of the table.
     """
-    try:
-        if isinstance(operations, StagedOperations):
-            return operations.stage(
-                attempts.produce, depends_on_rows=depends_on_rows, settle=attempts.settle
-            )
-        state = commit_change(operations, attempts.produce, attempts.is_in, base)
-    except CommitStateUnknownError:
-        raise
-    except Exception:
-        attempts.settle(None)
-        raise
-    attempts.settle(state)
-    return state
+    with interrupts_held():
+        try:
+            if isinstance(operations, StagedOperations):
+                return operations.stage(
+                    attempts.produce, depends_on_rows=depends_on_rows, settle=attempts.settle
+                )
+            state = commit_change(operations, attempts.produce, attempts.is_in, base)
+        except CommitStateUnknownError:
+            raise
+        except (Exception, KeyboardInterrupt):
+            attempts.settle(None)
+            raise
+        attempts.settle(state)
+        return state
 
 
 class SnapshotAttempts:

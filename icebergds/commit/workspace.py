@@ -44,6 +44,7 @@ class Workspace:
         self._written: list[str] = []
         self._writing: deque[tuple[str, str, Callable[[], None]]] = deque()
         self._files_of_lists: dict[str, frozenset[str]] = {}
+        self._is_over = False
 
     def once(self, key: Hashable, make: Callable[[], _T]) -> _T:
         """Calls `make` for a new key; returns the cached result for a known one."""
@@ -85,6 +86,7 @@ class Workspace:
 
     def delete_all(self) -> None:
         """Deletes all written files, because nothing was committed. Never raises."""
+        self._is_over = True
         while self._writing:
             # What is still being written would appear after it was deleted.
             with suppress(Exception):
@@ -96,6 +98,9 @@ class Workspace:
         self._written.append(location)
         with storage_failures(f"writing the {kind}", location):
             self._writing.append((kind, location, start_writing(self._io, location, data)))
+        if self._is_over:
+            # By a thread that Ctrl-C did not wait for.
+            self._delete([location])
         while len(self._writing) > _AT_ONCE:
             self._settle_oldest()
         return location

@@ -75,6 +75,7 @@ from icebergds.io.vended_credentials import (
     credentials_to_text,
 )
 from icebergds.io.webhdfs import WEBHDFS
+from icebergds.reporting import advance
 
 _T = TypeVar("_T")
 
@@ -372,9 +373,12 @@ class FileIO:
         path = self.resolve(location)
         with self._failures("listing", location, path):
             if is_local(path):
-                yield from list_local(path.rstrip("/") or "/")
+                batches = list_local(path.rstrip("/") or "/")
             else:
-                yield from list_remote(partial(self._remote, path), protocol_of(path), path)
+                batches = list_remote(partial(self._remote, path), protocol_of(path), path)
+            for batch in batches:
+                advance(len(batch.files))
+                yield batch
 
     def modified_ms(self, location: str) -> int | None:
         """When a file was modified, in milliseconds since 1970; None if that is not known.

@@ -61,8 +61,8 @@ def write_temporary(path: str, data: bytes, *, sync: bool) -> str:
     """
     temporary = os.path.join(os.path.dirname(path), f".{uuid.uuid4()}.tmp")
     flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY
-    descriptor = _with_directories(temporary, lambda: os.open(temporary, flags, 0o666))
     try:
+        descriptor = _with_directories(temporary, lambda: os.open(temporary, flags, 0o666))
         with os.fdopen(descriptor, "wb") as file:
             file.write(data)
             file.flush()

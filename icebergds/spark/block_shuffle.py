@@ -36,7 +36,7 @@ class BlockShuffle:
     def __call__(
         self, plan: SortPlan, files: Iterable[ScanTaskGroup], count: int
     ) -> list[list[DataFile]]:
-        packed = pack_items(files)
+        packed, weight = pack_items(files)
         if not len(packed):
             return []
         splitting = _Splitting(plan, _bytes_of_a_row(self.spark))
@@ -45,7 +45,8 @@ class BlockShuffle:
         )
         shuffled = blocks.repartitionById(count, f.col("task")).sortWithinPartitions("place")
         discard = partial(discard_files_of, plan.rewrite)
-        results = write_in_tasks(shuffled, partial(write_ranges, plan), discard)
+        # Before the tasks that write, one stage hands out the files, and one reads them.
+        results = write_in_tasks(shuffled, partial(write_ranges, plan), discard, (count, 2, weight))
         return [written for written in results if isinstance(written, list)]
 
 

@@ -6,13 +6,16 @@ import pickle
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeVar
 
 import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.sql import DataFrame, SparkSession, functions as f
 
+from icebergds.interrupts import check_stopped
 from icebergds.operations.maintenance.runner import LocalRunner, Runner, TaskAttempt
+from icebergds.reporting import polled, weight_of, writing_files
 from icebergds.spark.errors import own_errors, without_frames
 from icebergds.spark.job_descriptions import phase
 from icebergds.spark.save_job import discarding
@@ -47,10 +50,19 @@ class SparkRunner:
             IcebergError: what a task raised.
             PySparkException: the job failed for another reason.
         """
-        packed = pack_items(items)
+        check_stopped()
+        packed, weight = pack_items(items)
         if not len(packed):
             return []
-        with discarding(self.spark, discard or _nothing), own_errors(), phase():
+        if discard is not None:
+            writing_files()
+        with (
+            discarding(self.spark, discard or _nothing) as job,
+            # Before these tasks, one stage hands out the items.
+            polled(partial(job.part_done, len(packed), 1), weight),
+            own_errors(),
+            phase(),
+        ):
             placed = items_frame(self.spark, packed)
             # Unlike collect(), it fails if the JVM cannot send all results.
             done = placed.mapInArrow(_Packed(task), "number int, result binary").toArrow()
@@ -58,9 +70,18 @@ class SparkRunner:
         return [results[number] for number in range(len(packed))]
 
 
-def pack_items(items: Iterable[Any]) -> pa.BinaryArray:
-    """Packs items, one after the other."""
-    return pa.array(map(_packed, items), pa.binary())
+def pack_items(items: Iterable[Any]) -> tuple[pa.BinaryArray, tuple[int, int]]:
+    """Packs items, one after the other; returns their weight in the current stage, too."""
+    weights = [(0, 0)]
+
+    def packed() -> Iterator[bytes]:
+        for item in items:
+            weights.append(weight_of(item))
+            yield _packed(item)
+
+    array = pa.array(packed(), pa.binary())
+    count, nbytes = map(sum, zip(*weights, strict=True))
+    return array, (count, nbytes)
 
 
 def items_frame(spark: SparkSession, packed: pa.BinaryArray) -> DataFrame:

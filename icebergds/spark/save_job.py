@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import pickle
 import re
+import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from functools import partial
 
 from pyspark import SparkContext, SparkStageInfo
@@ -17,6 +19,7 @@ from pyspark.sql.types import BinaryType, StructField, StructType
 
 from icebergds.commit.snapshot_commit import Committed
 from icebergds.errors import InvalidOptionError
+from icebergds.interrupts import on_stop
 from icebergds.io.locations import is_local
 from icebergds.operations.write.jobs import (
     PlannedJob,
@@ -26,6 +29,7 @@ from icebergds.operations.write.jobs import (
     discard_unreported,
     written_files,
 )
+from icebergds.reporting import polled
 from icebergds.spark.errors import own_errors
 from icebergds.spark.job_descriptions import phase
 from icebergds.spark.quick_batches import in_quick_batches
@@ -39,6 +43,8 @@ _PLAIN_NAME = re.compile(r"[a-z_][a-z0-9_]*", re.ASCII | re.IGNORECASE)
 _SECONDS_TO_KILL = 2.0
 # How soon a Python worker notices that its task has ended.
 _SECONDS_TO_NOTICE = 1.0
+# How often a job is cancelled that may not have begun.
+_SECONDS_TO_CANCEL = 0.3
 # How long a caller waits for its error, at most, until the files of a failed job are deleted.
 _SECONDS_TO_CLEAN_UP = 30.0
 
@@ -73,11 +79,18 @@ def _check_reached(planned: PlannedJob, results: list[TaskResult]) -> None:
         )
 
 
-def write_in_tasks(df: DataFrame, task: Task, discard: Callable[[], int]) -> list[TaskResult]:
+def write_in_tasks(
+    df: DataFrame,
+    task: Task,
+    discard: Callable[[], int],
+    tracked: tuple[int, int, tuple[int, int]] = (0, 0, (0, 0)),
+) -> list[TaskResult]:
     """Writes the rows of a DataFrame, one task per partition; returns their results.
 
     Args:
         discard: as for `discarding`.
+        tracked: the number of tasks, how many stages come before them, and what they advance the
+            current stage by.
 
     Raises:
         IcebergError: the rows were refused.
@@ -85,7 +98,13 @@ def write_in_tasks(df: DataFrame, task: Task, discard: Callable[[], int]) -> lis
     """
     names = df.columns
     reporting = ReportingTask(task, tuple(names))
-    with discarding(df.sparkSession, discard), own_errors(), phase("write"):
+    tasks, stages_before, weight = tracked
+    with (
+        discarding(df.sparkSession, discard) as job,
+        polled(partial(job.part_done, tasks, stages_before), weight),
+        own_errors(),
+        phase("write"),
+    ):
         # If the JVM runs out of memory while it sends rows, collect() returns those it has sent,
         # without an error, and the files of other tasks would not be committed.
         rows = in_quick_batches(_plainly_named(df, names))
@@ -100,17 +119,48 @@ def _plainly_named(df: DataFrame, names: Sequence[str]) -> DataFrame:
     return df.toDF(*(f"c{at}" for at in range(len(names))))
 
 
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A job that runs.
+
+    Attributes:
+        context: None if Python cannot reach it.
+    """
+
+    context: SparkContext | None
+    tag: str
+
+    def part_done(self, tasks: int, stages_before: int) -> float:
+        """The part of the tasks of its last stage that are done, from 0 to 1."""
+        stages = [] if self.context is None else _stages(self.context, self.tag)
+        last = max(stages, key=lambda stage: stage.stageId, default=None)
+        if last is None or len(stages) <= stages_before or last.numTasks != tasks:
+            return 0.0
+        return last.numCompletedTasks / tasks
+
+    def cancel_until(self, ended: threading.Event) -> None:
+        """Has Spark end its tasks, also those of a job that Spark still plans. Never raises."""
+        with suppress(Exception):
+            while self.context is not None and not ended.is_set():
+                self.context.cancelJobsWithTag(self.tag)
+                ended.wait(_SECONDS_TO_CANCEL)
+
+
 @contextmanager
-def discarding(spark: SparkSession, discard: Callable[[], int]) -> Iterator[None]:
+def discarding(spark: SparkSession, discard: Callable[[], int]) -> Iterator[Job]:
     """Ends the job that runs in the block and deletes its files, if the block raises.
+
+    If the action is stopped, the job is cancelled, and the block raises.
 
     Args:
         discard: deletes files of the job; returns how many it found.
     """
     tag = f"icebergds-{uuid.uuid4()}"
     context = _tagged(spark, tag)
+    job, ended = Job(context, tag), threading.Event()
     try:
-        yield
+        with on_stop(partial(job.cancel_until, ended)):
+            yield job
     except BaseException as error:
         # If Spark refused the plan, nothing ran.
         if not isinstance(error, AnalysisException):
@@ -120,6 +170,7 @@ def discarding(spark: SparkSession, discard: Callable[[], int]) -> Iterator[None
                 time.sleep(_SECONDS_TO_NOTICE)
         raise
     finally:
+        ended.set()
         if context is not None:
             # If the JVM has ended, its error must not hide the job's error.
             with suppress(Exception):

@@ -1,4 +1,4 @@
-"""Finds the active Spark session, and the time zone of a session."""
+"""Finds the active Spark session, and what is set in a session."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 
+from pyspark import SparkContext
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
@@ -76,6 +77,17 @@ def session_setting(spark: SparkSession | None) -> Setting:
             return None
 
     return setting
+
+
+def draws_bars() -> bool:
+    """Whether Spark draws bars of its own on the terminal."""
+    context = SparkContext._active_spark_context
+    try:
+        conf = None if context is None else context.getConf()
+        return conf is not None and conf.get("spark.ui.showConsoleProgress") == "true"
+    except Exception:
+        # The JVM has ended.
+        return False
 
 
 def is_connect(spark: SparkSession) -> bool:

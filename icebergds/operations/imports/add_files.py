@@ -17,6 +17,7 @@ from icebergds.commit.staging import StagedOperations
 from icebergds.commit.transaction import in_one_commit
 from icebergds.display import html_result
 from icebergds.errors import InvalidOptionError, ValidationError
+from icebergds.interrupts import interrupts_released
 from icebergds.operations.imports.describe_files import (
     DescribedFile,
     FileTarget,
@@ -84,7 +85,8 @@ def add_files(
         ValidationError: the table's columns were changed meanwhile.
         CommitConflictError, CommitStateUnknownError: as for other commits.
     """
-    described, mapping = _described(table, request, runner)
+    with interrupts_released():
+        described, mapping = _described(table, request, runner)
     files = tuple(each.data_file for each in described)
     added = AddedFiles(len(files), len({file.partition for file in files}))
     return added, _commit(table, described, mapping, request.refuses_duplicates, options)

@@ -30,6 +30,7 @@ from icebergds.operations.imports.partitions import (
 from icebergds.operations.imports.source_files import SourceFile
 from icebergds.operations.imports.value_limits import check_limits
 from icebergds.operations.maintenance.runner import LocalRunner, Runner, TaskAttempt
+from icebergds.reporting import advancing, stage
 from icebergds.spec.manifest import DataFile, FileContent, FileFormat
 from icebergds.spec.metadata import TableMetadata
 from icebergds.spec.name_mapping import NameMapping
@@ -86,7 +87,14 @@ def describe_files(
     runner = runner if len(files) > _FILES_OF_A_TASK else LocalRunner()
     starts = range(0, len(files), _FILES_OF_A_TASK)
     shares = [files[start : start + _FILES_OF_A_TASK] for start in starts]
-    return [file for found in runner.run(_Describe(target), shares) for file in found]
+    is_local = isinstance(runner, LocalRunner)
+
+    def weigh(share: Sequence[SourceFile]) -> tuple[int, int]:
+        # A task in this process advances by each file.
+        return 0 if is_local else len(share), 0
+
+    with stage("read footers", len(files), weigh=weigh):
+        return [file for found in runner.run(_Describe(target), shares) for file in found]
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +107,8 @@ class _Describe:
         describe = _Describer(self.target)
         readers = readers_of(self.target.io, (file.location for file in files))
         with ThreadPoolExecutor(readers) as pool:
-            return [found for found in pool.map(describe, files) if found is not None]
+            done = advancing(pool.map(describe, files))
+            return [found for found in done if found is not None]
 
 
 class _Describer:

@@ -25,6 +25,7 @@ from icebergds.operations.imports.moved_manifests import (
     read_listed,
 )
 from icebergds.operations.imports.moved_paths import CopyPlan, MovedPaths, moved_metadata
+from icebergds.reporting import advancing, stage
 from icebergds.spec.json.metadata import serialise_metadata
 from icebergds.spec.manifest import DataFile, ManifestContent, ManifestFile
 from icebergds.spec.metadata import TableMetadata
@@ -242,7 +243,9 @@ def _position_deletes(
     """The live position delete files and deletion vectors in manifests, each once."""
     of_deletes = [m for m in manifests if m.content is ManifestContent.DELETES]
     listed = _side_by_side(
-        lambda manifest: read_listed(io, metadata, manifest).live_position_deletes(), of_deletes
+        "list delete files",
+        lambda manifest: read_listed(io, metadata, manifest).live_position_deletes(),
+        of_deletes,
     )
     found = {(f.file_path, f.content_offset): f for files in listed for f in files}
     return list(found.values())
@@ -258,7 +261,7 @@ def _write_deletes(
         file, staged = pair
         return write_moved_deletes(plan.io, file, staged, plan.paths, metadata.properties)
 
-    written = _side_by_side(write, list(by_path.values()))
+    written = _side_by_side("write delete files", write, list(by_path.values()))
     return dict(zip(by_path, written, strict=True))
 
 
@@ -279,7 +282,8 @@ def _write_manifests(
         plan.io.write(location, data)
         return moved, listed.files_to_copy(new_ids)
 
-    written = _side_by_side(write, list(zip(manifests, staged, strict=True)))
+    pairs = list(zip(manifests, staged, strict=True))
+    written = _side_by_side("write manifests", write, pairs)
     for _, files in written:
         for location in files:
             plan.add(location)
@@ -293,6 +297,8 @@ def _as_csv(plan: CopyPlan) -> bytes:
     return text.getvalue().encode()
 
 
-def _side_by_side(task: Callable[[_Item], _Result], items: Sequence[_Item]) -> list[_Result]:
-    with ThreadPoolExecutor(MANIFEST_READERS) as pool:
-        return list(pool.map(task, items))
+def _side_by_side(
+    name: str, task: Callable[[_Item], _Result], items: Sequence[_Item]
+) -> list[_Result]:
+    with stage(name, len(items)), ThreadPoolExecutor(MANIFEST_READERS) as pool:
+        return list(advancing(pool.map(task, items)))

@@ -10,6 +10,7 @@ from urllib.parse import unquote
 from icebergds.errors import InvalidOptionError, MissingFileError
 from icebergds.io.fileio import FileIO
 from icebergds.io.threads import WAITING_THREADS
+from icebergds.reporting import stage
 
 NULL_FOLDER = "__HIVE_DEFAULT_PARTITION__"
 """The name that Hive and Spark give the folder of null."""
@@ -52,9 +53,11 @@ def source_files(io: FileIO, paths: Sequence[str]) -> list[SourceFile]:
     with ThreadPoolExecutor(WAITING_THREADS) as pool:
         are_folders = list(pool.map(io.is_directory, absolute))
     found: dict[str, SourceFile] = {}
-    for path, is_folder in zip(absolute, are_folders, strict=True):
-        for location, size in _files_in(io, path) if is_folder else [_file_at(io, path)]:
-            found.setdefault(io.locate(location), SourceFile(location, size, values_of(location)))
+    with stage("list files"):
+        for path, is_folder in zip(absolute, are_folders, strict=True):
+            for location, size in _files_in(io, path) if is_folder else [_file_at(io, path)]:
+                file = SourceFile(location, size, values_of(location))
+                found.setdefault(io.locate(location), file)
     if not found:
         raise InvalidOptionError(
             f"file_paths: there are no files in {', '.join(paths[:3])}; names that begin with '_' "

@@ -58,6 +58,7 @@ from icebergds.operations.maintenance.unused_files.reachable_files import (
 from icebergds.operations.maintenance.unused_files.remove_orphan_files import remove_orphan_files
 from icebergds.operations.options.moments import moment_or_age
 from icebergds.operations.write.options import WriteOptions
+from icebergds.reporting import stage
 from icebergds.spec.table_properties import GC_ENABLED
 from icebergds.spec.values.dates import now_ms
 
@@ -250,7 +251,8 @@ class _Maintenance:
             self._groups = []
         began = self._clock()
         try:
-            result = self._do(advice, size)
+            with stage(advice.action):
+                result = self._do(advice, size)
         except Exception as error:
             if isinstance(error, IcebergError) and error.outcome_unknown:
                 self._is_safe = False

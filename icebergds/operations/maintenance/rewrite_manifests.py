@@ -15,6 +15,7 @@ from icebergds.display import html_result
 from icebergds.errors import InvalidOptionError
 from icebergds.operations.maintenance.maintained_branch import maintained_branch
 from icebergds.operations.options.arguments import integer_argument, names_argument
+from icebergds.reporting import stage
 from icebergds.spec.partition import PartitionSpec
 from icebergds.suggestions import did_you_mean
 
@@ -60,7 +61,8 @@ def rewrite_manifests(
     leading = tuple(_field_ids(table, spec, sort_by))
     action = RewriteManifests(spec.spec_id, leading, drop_removed)
     try:
-        committed = commit_snapshot(table.operations, action, options, table.state)
+        with stage("rewrite manifests"):
+            committed = commit_snapshot(table.operations, action, options, table.state)
     except NothingToCommitError as nothing:
         return RewrittenManifests(0, 0), nothing.state
     summary = committed.snapshot.summary

@@ -6,6 +6,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
+from icebergds.interrupts import check_stopped
+from icebergds.reporting import advance_by, writing_files
+from icebergds.scan.tasks import ScanTaskGroup
+
 _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
 
@@ -23,6 +27,11 @@ class TaskAttempt:
     attempt_id: int
 
 
+def weight_of_files(group: ScanTaskGroup) -> tuple[int, int]:
+    """What a task that reads files advances a stage by: their number and size."""
+    return len(group.tasks), sum(task.length for task in group.tasks)
+
+
 class Runner(Protocol):
     """Runs tasks in parallel."""
 
@@ -32,7 +41,7 @@ class Runner(Protocol):
         items: Iterable[_Item],
         discard: Callable[[], int] | None = None,
     ) -> list[_Result]:
-        """Runs a task once for each item, or again if an attempt is lost.
+        """Runs a task once for each item, or again if an attempt is lost; each advances the stage.
 
         Args:
             task: can be pickled, as can items and results. It holds what all items share.
@@ -59,8 +68,15 @@ class LocalRunner:
         items: Iterable[_Item],
         discard: Callable[[], int] | None = None,
     ) -> list[_Result]:
+        if discard is not None:
+            writing_files()
+        results = []
         try:
-            return [task(item, TaskAttempt(number, 0)) for number, item in enumerate(items)]
+            for number, item in enumerate(items):
+                check_stopped()
+                results.append(task(item, TaskAttempt(number, 0)))
+                advance_by(item)
+            return results
         except BaseException:
             if discard is not None:
                 discard()

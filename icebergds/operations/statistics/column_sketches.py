@@ -13,7 +13,7 @@ import pyarrow as pa
 from icebergds.commit.operations import TableState
 from icebergds.errors import InvalidOptionError
 from icebergds.formats.arrow.transforms import unscaled_slices
-from icebergds.operations.maintenance.runner import Runner, TaskAttempt
+from icebergds.operations.maintenance.runner import Runner, TaskAttempt, weight_of_files
 from icebergds.operations.read.options import ReadOptions
 from icebergds.operations.read.snapshot_read import make_read_plan, plan_task_groups, resolve_read
 from icebergds.operations.statistics.theta_sketch import (
@@ -23,11 +23,12 @@ from icebergds.operations.statistics.theta_sketch import (
     UInt64s,
     merge_sketches,
 )
+from icebergds.reporting import stage
 from icebergds.scan.column_paths import column_at, locate
 from icebergds.scan.projection import select_columns
 from icebergds.scan.read.changes import read_task_group
 from icebergds.scan.read_plan import ReadPlan
-from icebergds.scan.tasks import TaskGroup
+from icebergds.scan.tasks import ScanTaskGroup, TaskGroup
 from icebergds.spec.schema import Schema
 from icebergds.spec.types import (
     UNKNOWN,
@@ -89,7 +90,10 @@ def sketch_columns(
     columns = schema.select(field.field_id for field in fields)
     read = make_read_plan(options, state, schema, columns)
     groups = plan_task_groups(options, state, snapshot, read)
-    found = runner.run(_SketchTask(read, tuple(fields)), groups)
+    files = [task for group in groups if isinstance(group, ScanTaskGroup) for task in group.tasks]
+    nbytes = sum(task.length for task in files)
+    with stage("read files", len(files), nbytes, weight_of_files):
+        found = runner.run(_SketchTask(read, tuple(fields)), groups)
     return [merge_sketches(task[at] for task in found) for at in range(len(fields))]
 
 

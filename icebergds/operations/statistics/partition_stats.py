@@ -21,6 +21,7 @@ from icebergds.operations.statistics.partition_stats_file import (
 )
 from icebergds.operations.statistics.partition_totals import PartitionStats, PartitionTotals
 from icebergds.operations.statistics.statistics_commits import commit_new_file
+from icebergds.reporting import advancing, expect, stage
 from icebergds.spec.manifest import ManifestFile
 from icebergds.spec.metadata import TableMetadata
 from icebergds.spec.snapshot import Snapshot
@@ -67,7 +68,8 @@ def compute_partition_stats(
     last = _last_file(metadata, lineage)
     if last is not None and last.snapshot_id == snapshot_id:
         return last, table.state
-    partitions = _partitions(table.state, lineage, last)
+    with stage("read manifests"):
+        partitions = _partitions(table.state, lineage, last)
     if not partitions:
         return None, table.state
     file = write_partition_stats(table.io, metadata, snapshot_id, partitions)
@@ -138,6 +140,7 @@ def _read_all(state: TableState, manifests: Sequence[ManifestFile]) -> Iterator[
         )
 
     readers = manifest_decoders(manifests)
+    expect(len(manifests))
     with ThreadPoolExecutor(readers) as pool:
         for start in range(0, len(manifests), readers):
-            yield from pool.map(read, manifests[start : start + readers])
+            yield from advancing(pool.map(read, manifests[start : start + readers]))

@@ -9,6 +9,7 @@ from typing import TypeAlias
 from icebergds.catalog.loaded_table import LoadedTable
 from icebergds.commit.operations import Change, TableState
 from icebergds.errors import CommitStateUnknownError, NoSuchSnapshotError
+from icebergds.interrupts import interrupts_held
 from icebergds.operations.evolution.commit import commit_update
 from icebergds.spec.metadata import TableMetadata
 from icebergds.spec.statistics import PartitionStatisticsFile, StatisticsFile
@@ -59,17 +60,18 @@ def commit_new_file(
 
     Errors are those of `update_statistics`.
     """
-    try:
-        return update_statistics(table, [update])
-    except CommitStateUnknownError:
-        raise
-    except Exception:
-        location = _file(update).statistics_path
+    with interrupts_held():
         try:
-            table.io.delete(location)
-        except Exception as error:
-            _LOG.warning("table %s: %s was left behind: %s", table.name, location, error)
-        raise
+            return update_statistics(table, [update])
+        except CommitStateUnknownError:
+            raise
+        except (Exception, KeyboardInterrupt):
+            location = _file(update).statistics_path
+            try:
+                table.io.delete(location)
+            except Exception as error:
+                _LOG.warning("table %s: %s was left behind: %s", table.name, location, error)
+            raise
 
 
 def _file(

@@ -31,6 +31,7 @@ from icebergds.display import html_result
 from icebergds.errors import CommitStateUnknownError, InvalidOptionError
 from icebergds.expr.nodes import Expr
 from icebergds.formats.data_file.write_properties import WriteProperties
+from icebergds.interrupts import interrupts_held
 from icebergds.operations.conditions import choosing_filter
 from icebergds.operations.maintenance.deletes.conversion_tasks import (
     ConversionPlan,
@@ -39,13 +40,14 @@ from icebergds.operations.maintenance.deletes.conversion_tasks import (
 )
 from icebergds.operations.maintenance.listed_paths import ListedPaths
 from icebergds.operations.maintenance.maintained_branch import check_maintained_branch
-from icebergds.operations.maintenance.runner import Runner
+from icebergds.operations.maintenance.runner import Runner, weight_of_files
 from icebergds.operations.read.options import ReadOptions, parse_read_options, split_options
 from icebergds.operations.read.snapshot_read import make_read_plan
 from icebergds.operations.write.cleanup import WRITE_ID, delete_files, delete_files_of_write
 from icebergds.operations.write.commit_options import commit_options
 from icebergds.operations.write.options import WriteOptions
 from icebergds.operations.write.table_settings import data_file_format, delete_file_format
+from icebergds.reporting import stage
 from icebergds.scan.plan.delete_index import AppliedDeletes, DeleteIndex, key_types
 from icebergds.scan.plan.live_deletes import live_deletes
 from icebergds.scan.plan.packed_files import Mask, PackedFiles, plan_packed_files
@@ -174,8 +176,9 @@ def convert_equality_deletes(
         state, outcome = _convert(kept, found, work)
     except CommitStateUnknownError:
         raise
-    except Exception as error:
-        delete_files(table.io, work.written(), error)
+    except (Exception, KeyboardInterrupt) as error:
+        if not work.is_committed:
+            delete_files(table.io, work.written(), error)
         raise
     if len(outcome.added) < sum(map(len, work.results)):
         used = {file.file_path for file in outcome.added}
@@ -194,6 +197,7 @@ class _Work:
         units: what has been converted.
         results: all new files, also of units that have been given up.
         rounds: how often tasks have run.
+        is_committed: whether the table has new files.
     """
 
     options: ConversionOptions
@@ -202,6 +206,7 @@ class _Work:
     units: list[ConvertedUnit] = field(default_factory=list)
     results: list[CompressedFiles] = field(default_factory=list)
     rounds: int = 0
+    is_committed: bool = False
 
     def written(self) -> Iterable[DataFile]:
         """All new files."""
@@ -242,7 +247,9 @@ def _convert(
         committing = commit_options(options.write, table.metadata.table_uuid, summary)
         state: TableState | None = None
         try:
-            state = commit_snapshot(table.operations, action, committing, table.state).state
+            with interrupts_held():
+                state = commit_snapshot(table.operations, action, committing, table.state).state
+                work.is_committed = True
         except NothingToConvertError:
             pass
         except ConversionOutdatedError:
@@ -376,7 +383,8 @@ def _convert_files(table: LoadedTable, found: _Found, work: _Work) -> None:
     work.rounds += 1
     # If a task fails, finished ones cannot report their files.
     discard = partial(delete_files_of_write, table.io, locations.data_location, plan.operation_id)
-    results = work.runner.run(partial(write_converted, plan), groups(), discard)
+    with stage("convert files", len(files), files.nbytes, weight_of_files):
+        results = work.runner.run(partial(write_converted, plan), groups(), discard)
     for group, result in zip(groups(), results, strict=True):
         work.results.append(result.deletes)
         work.units.append(_unit(group, result, found))

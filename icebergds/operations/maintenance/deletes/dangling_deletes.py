@@ -28,6 +28,7 @@ from icebergds.operations.maintenance.deletes.delete_columns import (
     Scopes,
     delete_columns,
 )
+from icebergds.reporting import advancing, expect
 from icebergds.scan.plan.delete_index import DeleteIndex, key_types
 from icebergds.spec.manifest import FileContent, ManifestContent, ManifestEntry, ManifestFile
 
@@ -113,9 +114,12 @@ def _read(
     pool: ThreadPoolExecutor,
 ) -> Iterator[EntryColumns]:
     """The live entries of each manifest, read a few manifests ahead."""
+    expect(len(manifests))
     for start in range(0, len(manifests), MANIFEST_READERS):
         some = manifests[start : start + MANIFEST_READERS]
-        yield from pool.map(lambda manifest: read_columns(base, manifest, stats_ids), some)
+        yield from advancing(
+            pool.map(lambda manifest: read_columns(base, manifest, stats_ids), some)
+        )
 
 
 def _entries(

@@ -28,6 +28,7 @@ from icebergds.operations.maintenance.deletes.dangling_deletes import (
 )
 from icebergds.operations.maintenance.deletes.live_files import hash_paths
 from icebergds.operations.maintenance.maintained_branch import maintained_branch
+from icebergds.reporting import stage
 from icebergds.spec.manifest import DataFile, ManifestContent
 
 # The size of the delete files that are read in this process.
@@ -70,7 +71,8 @@ def remove_dangling_deletes(
     options = maintained_branch(table, branch, snapshot_properties)
     action = RemoveDeleteFiles(removable_deletes)
     try:
-        committed = commit_snapshot(table.operations, action, options, table.state)
+        with stage("read manifests"):
+            committed = commit_snapshot(table.operations, action, options, table.state)
     except NothingToCommitError as nothing:
         return RemovedDanglingDeletes(), nothing.state
     summary = committed.snapshot.summary

@@ -24,6 +24,7 @@ from icebergds.expr.nodes import Expr
 from icebergds.formats.data_file.write_properties import WriteProperties
 from icebergds.formats.deletes.key_hash import new_seed
 from icebergds.formats.wrong_counts import Recorded
+from icebergds.interrupts import interrupts_held
 from icebergds.operations.conditions import choosing_filter
 from icebergds.operations.maintenance.deletes.delete_targets import find_delete_targets
 from icebergds.operations.maintenance.deletes.live_files import LiveFiles
@@ -48,6 +49,7 @@ from icebergds.operations.write.cleanup import WRITE_ID, delete_files, delete_fi
 from icebergds.operations.write.commit_options import commit_options
 from icebergds.operations.write.options import WriteOptions
 from icebergds.operations.write.table_settings import data_file_format, delete_file_format
+from icebergds.reporting import stage
 from icebergds.spec.manifest import DataFile, ManifestEntry, PartitionKey
 from icebergds.spec.table_properties import DELETE_GRANULARITY
 from icebergds.write.deletes.row_deletes import DeleteSettings
@@ -232,11 +234,12 @@ class _Rewrite:
         discard = partial(
             delete_files_of_write, shared.io, shared.locations.data_location, write_id
         )
-        results = [
-            result
-            for some in _batches(tasks, self._options.max_concurrent)
-            for result in self._runner.run(partial(rewrite_delete_files, shared), some, discard)
-        ]
+        with stage("rewrite delete files", sum(len(task.files) for task in tasks), weigh=_weight):
+            results = [
+                result
+                for some in _batches(tasks, self._options.max_concurrent)
+                for result in self._runner.run(partial(rewrite_delete_files, shared), some, discard)
+            ]
         self._commit(self._succeeded(groups, tasks, results), write_id)
 
     def _succeeded(
@@ -266,8 +269,11 @@ class _Rewrite:
         ]
 
     def _commit(self, groups: Sequence[RewrittenDeletes], write_id: str) -> None:
-        if not groups:
-            return
+        if groups:
+            with interrupts_held():
+                self._commit_held(groups, write_id)
+
+    def _commit_held(self, groups: Sequence[RewrittenDeletes], write_id: str) -> None:
         written = [file for group in groups for file in group.added]
         action = ReplacePositionDeletes(groups, self._snapshot_id)
         table_uuid = self._table.metadata.table_uuid
@@ -276,7 +282,7 @@ class _Rewrite:
             committed = commit_snapshot(self._table.operations, action, options, self._done.state)
         except CommitStateUnknownError:
             raise
-        except Exception as error:
+        except (Exception, KeyboardInterrupt) as error:
             delete_files(self._table.io, written, error)
             raise
         self._done.state = committed.state
@@ -319,6 +325,10 @@ class _Rewrite:
             self._settings,
             keeps_going=self._options.max_commits is not None,
         )
+
+
+def _weight(task: DeleteTask) -> tuple[int, int]:
+    return len(task.files), 0
 
 
 def _settings(base: CommitBase, options: PositionDeleteOptions) -> DeleteSettings:

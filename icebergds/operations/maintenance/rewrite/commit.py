@@ -130,7 +130,7 @@ def commit_groups(commit: RewriteCommit, groups: Sequence[RewrittenGroup]) -> Co
         )
     except CommitStateUnknownError:
         raise
-    except BaseException:
+    except (Exception, KeyboardInterrupt):
         for group in left:
             group.discard(commit)
         raise

@@ -19,6 +19,7 @@ from icebergds.errors import CommitStateUnknownError, IcebergError, InvalidOptio
 from icebergds.expr.nodes import Expr
 from icebergds.formats.manifests.manifest_list import read_snapshot_manifests
 from icebergds.formats.manifests.packed_entries import Int64s, path_hashes
+from icebergds.interrupts import interrupts_held, stop
 from icebergds.operations.conditions import choosing_filter
 from icebergds.operations.maintenance.deletes.remove_dangling_deletes import remove_dangling_deletes
 from icebergds.operations.maintenance.listed_paths import ListedPaths
@@ -38,11 +39,13 @@ from icebergds.operations.maintenance.rewrite.plan import (
     possible_candidates,
 )
 from icebergds.operations.maintenance.rewrite.shared_deletes import SharedDeletes
-from icebergds.operations.maintenance.runner import Runner
+from icebergds.operations.maintenance.runner import Runner, weight_of_files
 from icebergds.operations.write.cleanup import delete_files
 from icebergds.operations.write.commit_options import commit_options
 from icebergds.operations.write.options import WriteOptions
+from icebergds.reporting import advance, kept, stage
 from icebergds.scan.plan.packed_files import Mask, PackedFiles, plan_packed_files
+from icebergds.scan.tasks import ScanTaskGroup
 from icebergds.spec.manifest import ManifestContent
 from icebergds.spec.snapshot import Snapshot
 
@@ -141,6 +144,7 @@ class _Tally:
     Attributes:
         done: hashes of the paths of new data files, and of those whose rewrite failed: they are
             not rewritten in another pass.
+        committed: how many groups are committed, of `planned`.
     """
 
     state: TableState
@@ -151,6 +155,8 @@ class _Tally:
     failed: int = 0
     removed_deletes: int = 0
     failed_commits: int = 0
+    committed: int = 0
+    planned: int = 0
     failure: str | None = None
 
     def result(self) -> RewrittenDataFiles:
@@ -238,15 +244,26 @@ def _pass(
         options.use_starting_sequence_number,
     )
     dropped: list[FileGroup] = []
-    with ThreadPoolExecutor(options.max_concurrent_groups) as pool:
-        # With this thread's context, which says what their jobs are for.
-        running = {
-            pool.submit(copy_context().run, rewriter, table, plan, group): group for group in groups
-        }
+    tally.planned = len(groups) + tally.committed
+    with (
+        stage("rewrite groups", len(groups), sum(group.nbytes for group in groups), _weight),
+        ThreadPoolExecutor(options.max_concurrent_groups) as pool,
+    ):
+        running: _Running = {}
         try:
+            with interrupts_held():
+                for group in groups:
+                    # With this thread's context, which says what their jobs are for.
+                    task = pool.submit(copy_context().run, rewriter, table, plan, group)
+                    running[task] = group
             for batch in _batches(running, options, tally):
-                dropped += _commit(commit, batch, options, tally)
-        except BaseException:
+                # A commit that fails deletes the files of its groups.
+                with interrupts_held():
+                    taken = [_taken(running, future) for future in batch]
+                    dropped += _commit(commit, taken, options, tally)
+        except BaseException as error:
+            if not isinstance(error, Exception):
+                stop()
             pool.shutdown(cancel_futures=True)
             _discard(table, running)
             raise
@@ -256,14 +273,20 @@ def _pass(
 _Running = dict[Future[RewrittenGroup], FileGroup]
 
 
+def _weight(files: ScanTaskGroup) -> tuple[int, int]:
+    """What a task advances: the group itself is done only after its last task."""
+    return 0, weight_of_files(files)[1]
+
+
 def _batches(
     running: _Running, options: RewriteOptions, tally: _Tally
-) -> Iterator[list[RewrittenGroup]]:
-    """The groups that are committed together, as they are done, each removed from `running`."""
+) -> Iterator[list[Future[RewrittenGroup]]]:
+    """The groups that are committed together, as they are done."""
     count = ceil(len(running) / options.max_commits) if options.partial_progress else len(running)
     ready: list[Future[RewrittenGroup]] = []
     for future in as_completed(list(running)):
         error = future.exception()
+        advance()
         if error is None:
             ready.append(future)
         elif isinstance(error, NotBegunError):
@@ -273,10 +296,10 @@ def _batches(
         else:
             raise error
         if len(ready) == count:
-            yield [_taken(running, future) for future in ready]
+            yield ready
             ready = []
     if ready:
-        yield [_taken(running, future) for future in ready]
+        yield ready
 
 
 def _taken(running: _Running, future: Future[RewrittenGroup]) -> RewrittenGroup:
@@ -308,6 +331,8 @@ def _commit(
             done.committed.snapshot.summary.get("removed-delete-files", "0")
         )
         tally.state = done.committed.state
+        tally.committed += len(done.groups)
+        kept(f"{tally.committed:,} of {tally.planned:,} groups")
     return [group.group for group in done.dropped]
 
 

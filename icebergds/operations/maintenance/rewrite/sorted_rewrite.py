@@ -20,6 +20,7 @@ from icebergds.operations.maintenance.rewrite.sorted_task import (
 )
 from icebergds.operations.maintenance.rewrite.task import RewritePlan
 from icebergds.operations.maintenance.runner import Runner
+from icebergds.reporting import stage
 from icebergds.scan.plan.splits import SplitOptions
 from icebergds.scan.plan.task_groups import pack_files
 from icebergds.scan.tasks import ScanTaskGroup
@@ -90,7 +91,8 @@ class SortedRewriter:
         arranging = Arranging(spec, self.order, self.curve)
         rows = int(group.files.entries.record_count.sum())
         sample = plan_sample(own.read, arranging, rows, group.nbytes)
-        sampled = self.runner.run(partial(sample_rows, sample), files)
+        with stage("sample keys"):
+            sampled = self.runner.run(partial(sample_rows, sample), files)
         return plan_sort(
             own,
             arranging,

@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from icebergds.formats.deletes.existing_deletes import read_existing_deletes
 from icebergds.formats.deletes.positions import PositionSet
+from icebergds.interrupts import until_stopped
 from icebergds.operations.maintenance.runner import TaskAttempt
 from icebergds.scan.read.files import read_scan_tasks
 from icebergds.scan.read_plan import ReadPlan
@@ -52,7 +53,7 @@ def rewrite_files(plan: RewritePlan, files: ScanTaskGroup, attempt: TaskAttempt)
     """
     return write_batches(
         plan.write,
-        read_scan_tasks(plan.read, files),
+        until_stopped(read_scan_tasks(plan.read, files)),
         partition_id=attempt.partition_id,
         attempt_id=attempt.attempt_id,
     )

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
+from itertools import repeat
 from typing import TypeVar
 
 from icebergds.commit.operations import TableState
@@ -20,6 +21,7 @@ from icebergds.operations.maintenance.unused_files.reachable_files import (
     reachable_files,
     require_garbage_collection,
 )
+from icebergds.reporting import advancing, stage
 from icebergds.spec.metadata import metadata_directory
 
 _LOG = logging.getLogger(__name__)
@@ -56,16 +58,17 @@ def delete_files(
     """
     counts: dict[FileKind, int] = {}
     failed = 0
-    for kind in FileKind:
-        if failed and stop_at_failure:
-            break
-        found = files.get(kind, ())
-        if max_concurrent_deletes is None:
-            failures = _delete_batches(io, kind, found)
-        else:
-            failures = _delete_each(io, kind, found, max_concurrent_deletes)
-        counts[kind] = len(found) - failures
-        failed += failures
+    with stage("delete files", sum(map(len, files.values()))):
+        for kind in FileKind:
+            if failed and stop_at_failure:
+                break
+            found = files.get(kind, ())
+            if max_concurrent_deletes is None:
+                failures = _delete_batches(io, kind, found)
+            else:
+                failures = _delete_each(io, kind, found, max_concurrent_deletes)
+            counts[kind] = len(found) - failures
+            failed += failures
     return DeletedFiles(counts, failed)
 
 
@@ -82,7 +85,7 @@ def _delete_batches(io: FileIO, kind: FileKind, files: Sequence[str]) -> int:
         return 0
 
     batches = [files[start : start + _BATCH] for start in range(0, len(files), _BATCH)]
-    return sum(_parallel(delete, batches, _BATCHES_AT_ONCE))
+    return sum(_parallel(delete, batches, _BATCHES_AT_ONCE, map(len, batches)))
 
 
 def _delete_each(io: FileIO, kind: FileKind, files: Sequence[str], at_once: int) -> int:
@@ -99,14 +102,19 @@ def _delete(io: FileIO, kind: FileKind, file: str) -> int:
     return 0
 
 
-def _parallel(delete: Callable[[_Item], int], items: Sequence[_Item], at_once: int) -> list[int]:
-    if len(items) < 2:
-        return [delete(item) for item in items]
-    with ThreadPoolExecutor(min(at_once, len(items))) as pool:
+def _parallel(
+    delete: Callable[[_Item], int],
+    items: Sequence[_Item],
+    at_once: int,
+    counts: Iterable[int] = repeat(1),
+) -> list[int]:
+    """Deletes items by several threads, and advances by the count of each."""
+    counts = iter(counts)
+    with ThreadPoolExecutor(max(1, min(at_once, len(items)))) as pool:
         return [
             failures
             for start in range(0, len(items), _SUBMITTED)
-            for failures in pool.map(delete, items[start : start + _SUBMITTED])
+            for failures in advancing(pool.map(delete, items[start : start + _SUBMITTED]), counts)
         ]
 
 

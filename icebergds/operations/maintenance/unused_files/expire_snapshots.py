@@ -19,6 +19,7 @@ from icebergds.operations.maintenance.unused_files.reachable_files import (
     FileKind,
     require_garbage_collection,
 )
+from icebergds.reporting import stage
 from icebergds.spec.metadata import TableMetadata
 from icebergds.spec.snapshot import Snapshot
 from icebergds.spec.updates.apply_updates import apply_updates
@@ -136,7 +137,8 @@ def expire_snapshots(
     if dry_run:
         expected = attempt.expected_metadata(request.now_ms)
         _warn_of_forgotten_writes(table.name, table.metadata, expected)
-        files = expired_files(table.io, table.metadata, attempt.snapshots, expected)
+        with stage("read manifests"):
+            files = expired_files(table.io, table.metadata, attempt.snapshots, expected)
         counts = {kind: len(found) for kind, found in files.items()}
         return table.state, replace(_result(attempt, DeletedFiles(counts, 0)), dry_run=True)
     if not attempt.updates:
@@ -236,9 +238,10 @@ def _delete(
     if not attempt.snapshots:
         return DeletedFiles({}, 0)
     try:
-        files = expired_files(
-            committed.io, attempt.base.metadata, attempt.snapshots, committed.metadata
-        )
+        with stage("read manifests"):
+            files = expired_files(
+                committed.io, attempt.base.metadata, attempt.snapshots, committed.metadata
+            )
     except Exception as error:
         raise IcebergError(
             f"table {committed.name}: {counted(len(attempt.snapshots), 'snapshot')} expired, but "

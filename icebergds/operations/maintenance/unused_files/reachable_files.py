@@ -21,6 +21,7 @@ from icebergds.formats.wrong_counts import WrongCounts
 from icebergds.io.fileio import FileIO
 from icebergds.io.near import readers_of
 from icebergds.operations.maintenance.unused_files.file_set import FileSet, Locations
+from icebergds.reporting import advancing, expect
 from icebergds.spec.json.metadata import parse_metadata
 from icebergds.spec.manifest import FileContent, ManifestFile
 from icebergds.spec.metadata import TableMetadata, metadata_directory
@@ -231,8 +232,10 @@ def _read_all(
         except skipped as error:
             return error
 
+    items = list(items)
+    expect(len(items))
     with ThreadPoolExecutor(readers) as pool:
-        for result in pool.map(attempt, items):
+        for result in advancing(pool.map(attempt, items)):
             if isinstance(result, IcebergError):
                 _LOG.warning("what it lists is not deleted: %s", result)
             else:

@@ -58,6 +58,7 @@ from icebergds.operations.maintenance.unused_files.reachable_files import (
     referenced_files,
     require_garbage_collection,
 )
+from icebergds.reporting import advancing, stage
 from icebergds.spec.metadata import TableMetadata, metadata_directory
 from icebergds.spec.table_properties import PATHS
 
@@ -152,13 +153,15 @@ def _find(table: LoadedTable, options: OrphanOptions) -> _Found:
     require_garbage_collection(table.state, _INSTEAD)
     location = metadata.location if options.location is None else options.location
     is_own = _is_own_directory(table.state, location, options)
-    candidates = _candidates(table, location, options)
+    with stage("list files"):
+        candidates = _candidates(table, location, options)
     # Whatever was committed until now refers to files that may have been listed.
     state = _reloaded(table)
     keys = options.aliases.keys(candidates.files["location"], io)
-    matches = match_files(
-        keys, referenced_files(state, options.wrong_counts), options.aliases, state.io
-    )
+    with stage("read manifests"):
+        matches = match_files(
+            keys, referenced_files(state, options.wrong_counts), options.aliases, state.io
+        )
     is_nested = _of_other_tables(state, location, candidates, keys, options)
     orphans = candidates.files.filter(pa.array(_orphans(state.name, matches, options) & ~is_nested))
     if len(orphans) and not is_own and not matches.referenced.any():
@@ -346,8 +349,12 @@ def _delete(found: _Found, options: OrphanOptions, table: str) -> _Deleted:
         for start in range(0, len(locations), _DELETE_BATCH)
     ]
     failed: dict[str, str] = {}
-    with ThreadPoolExecutor(options.max_concurrent_deletes) as pool:
-        for errors in pool.map(partial(_delete_batch, found.io), batches):
+    with (
+        stage("delete files", len(locations)),
+        ThreadPoolExecutor(options.max_concurrent_deletes) as pool,
+    ):
+        deleted = pool.map(partial(_delete_batch, found.io), batches)
+        for errors in advancing(deleted, map(len, batches)):
             failed |= errors
     for location, reason in list(failed.items())[:_MOST_LOGGED]:
         _LOG.warning("table %s: orphan file %s was not deleted: %s", table, location, reason)
