@@ -75,6 +75,7 @@ if TYPE_CHECKING:
     )
     from icebergds.operations.maintenance.unused_files.expire_snapshots import ExpiredSnapshots
     from icebergds.operations.maintenance.unused_files.orphan_files import OrphanFiles
+    from icebergds.operations.read.difference import Difference
     from icebergds.operations.write.row_counts import RowCounts
     from icebergds.reporting import Progress
     from icebergds.spark.row_level.merge import MergeBuilder
@@ -199,6 +200,7 @@ _NAMES = {
     "icebergds.operations.maintenance.deletes.rewrite_position_deletes": (
         "RewrittenPositionDeletes",
     ),
+    "icebergds.operations.read.difference": ("Difference",),
     "icebergds.operations.write.row_counts": ("RowCounts",),
     "icebergds.reporting": ("Progress",),
     "icebergds.spark.row_level.merge": ("MergeBuilder",),
@@ -285,6 +287,7 @@ __all__ = [
     "DayTransform",
     "DecimalType",
     "DeletedReachableFiles",
+    "Difference",
     "DoubleType",
     "ExpiredSnapshots",
     "FixedType",

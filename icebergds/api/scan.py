@@ -13,7 +13,9 @@ from icebergds.api.jobs import describing_jobs
 from icebergds.commit.operations import TableState
 from icebergds.errors import InvalidFilterError, InvalidOptionError
 from icebergds.formats.arrow.types import schema_to_arrow
+from icebergds.operations.options.arguments import names_argument
 from icebergds.operations.read.aggregates import Function
+from icebergds.operations.read.difference import Difference, compare_scans
 from icebergds.operations.read.options import (
     ReadOptions,
     parse_read_options,
@@ -226,6 +228,50 @@ class TableScan:
         self._refuse_changes(options, "plan_files lists")
         self._refuse_column("plan_files lists the files of a filter")
         return file_tasks(plan_scan(self._state, options, for_native=False))
+
+    def diff(
+        self, other: TableScan, by: Sequence[str] | str | None = None, *, with_rows: bool = True
+    ) -> Difference:
+        """Compares the rows of this scan with those of another one, of any snapshot or table.
+
+            old = table.scan(snapshot_id=42)
+            old.diff(table.scan(), by="id")
+
+        Columns of one table are compared by their ids, those of two by their names. Rows are read
+        in this process, from the data files that only one of the scans has; files that both have
+        are the same.
+
+        Args:
+            other: the scan to compare with: its rows are those after.
+            by: names of the columns that identify a row, to tell changed rows from new ones; the
+                identifier fields by default.
+            with_rows: whether to compare rows; if not, columns and files are compared, from
+                metadata alone.
+
+        Returns:
+            Columns, counts of files, and the rows that were removed, added and changed.
+
+        Raises:
+            InvalidOptionError: a column of `by` is not in both scans, or a scan reads changes or
+                has a limit.
+
+        Other errors are those of `to_arrow`.
+        """
+        names = names_argument("by", by)
+        if isinstance(names, str):
+            names = [".".join(name) for name in parse_column_list(names)]
+        return compare_scans(self._side(), other._side(), names, with_rows=with_rows)
+
+    def _side(self) -> tuple[TableState, ReadOptions]:
+        """What `diff` compares."""
+        options = self._read_options(None)
+        self._refuse_changes(options, "diff compares")
+        self._refuse_column("diff compares the rows of a filter")
+        if self.limit is not None:
+            raise InvalidOptionError(
+                f"table {self._state.name}: diff compares all rows, but this scan has a limit"
+            )
+        return self._state, options
 
     @property
     def _condition(self) -> str | None:

@@ -9,6 +9,7 @@ import typer
 from icebergds.cli.answer import Answer
 from icebergds.cli.change import add_change_commands
 from icebergds.cli.command import add_common_options, command
+from icebergds.cli.diff import add_diff_command
 from icebergds.cli.keep import add_keep_commands
 from icebergds.cli.look import add_look_commands
 from icebergds.cli.place import Place
@@ -36,6 +37,7 @@ def new_app() -> typer.Typer:
     add_common_options(app)
     add_look_commands(app)
     add_row_commands(app)
+    add_diff_command(app)
     add_sql_command(app)
     add_change_commands(app)
     add_keep_commands(app)

@@ -41,7 +41,7 @@ def json_rows(batch: Batch, special: Special = NO_FIELDS) -> list[dict[str, Any]
 def text_rows(batch: Batch, special: Special = NO_FIELDS, null: str = "NULL") -> list[list[str]]:
     """Rows as texts for people; nested values are JSON. Arguments are those of `json_rows`."""
     columns = [
-        [null if value is None else _text(value) for value in column]
+        [null if value is None else as_text(value) for value in column]
         for column in _json_columns(batch, special)
     ]
     return [list(row) for row in zip(*columns, strict=True)]
@@ -76,7 +76,7 @@ def is_text_in_csv(kind: pa.DataType) -> bool:
 
 
 def _texts(values: list[Any]) -> pa.Array:
-    return pa.array([None if value is None else _text(value) for value in values], pa.string())
+    return pa.array([None if value is None else as_text(value) for value in values], pa.string())
 
 
 def _json_columns(batch: Batch, special: Special) -> list[list[Any]]:
@@ -87,7 +87,8 @@ def _json_columns(batch: Batch, special: Special) -> list[list[Any]]:
     ]
 
 
-def _text(value: Any) -> str:
+def as_text(value: Any) -> str:
+    """A value of JSON as text for people."""
     if isinstance(value, bool):
         return str(value).lower()
     return json.dumps(value, ensure_ascii=False) if isinstance(value, dict | list) else str(value)

@@ -1,0 +1,345 @@
+"""Compares the rows of two snapshots or tables (`Difference`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import pyarrow as pa
+
+from icebergds.commit.operations import TableState
+from icebergds.display import counted, html_result, joined, size_text
+from icebergds.errors import InvalidOptionError
+from icebergds.formats.arrow.types import field_to_arrow, schema_to_arrow, to_arrow
+from icebergds.formats.deletes.key_columns import Mask
+from icebergds.operations.read.options import ReadOptions
+from icebergds.operations.read.planned_scan import PlannedScan, plan_scan, task_groups_of
+from icebergds.operations.read.snapshot_read import chosen_columns, resolve_read
+from icebergds.scan.plan.files import PlannedFile
+from icebergds.scan.read.changes import FingerprintCounts, RowMatcher, read_task_group
+from icebergds.scan.read.row_fingerprints import Fingerprinter, Fingerprints
+from icebergds.spec.schema import Schema
+from icebergds.spec.types import NestedField
+from icebergds.suggestions import nearest_of
+
+_ROOM = 60
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnDifference:
+    """A column that only one side has, or that the sides have differently.
+
+    Attributes:
+        name: its name; after a change, the new one.
+        before, after: its name and type; None where it is missing.
+    """
+
+    name: str
+    before: str | None
+    after: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class FileCounts:
+    """Data files: their number, their rows before deletes, and their size in bytes."""
+
+    count: int = 0
+    rows: int = 0
+    size_in_bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """How two scans differ; `str` shows it as text.
+
+    Attributes:
+        before, after: the tables' names.
+        columns: the columns that differ.
+        files_removed, files_added: the data files that only one side has, or has with other
+            deletes.
+        files_kept: those that both have; their rows were not read.
+        by: the columns by which changed rows are known; empty if there are none.
+        removed, added: the rows that only one side has; None if rows were not compared. They have
+            the columns of both sides, named as after.
+        changed_before, changed_after: rows with the same key and other values, in the same order.
+        changed_columns: which columns of these rows differ, as masks by name.
+    """
+
+    before: str
+    after: str
+    columns: tuple[ColumnDifference, ...]
+    files_removed: FileCounts
+    files_added: FileCounts
+    files_kept: FileCounts
+    by: tuple[str, ...] = ()
+    removed: pa.Table | None = None
+    added: pa.Table | None = None
+    changed_before: pa.Table | None = None
+    changed_after: pa.Table | None = None
+    changed_columns: dict[str, Mask] = field(default_factory=dict, repr=False)
+
+    @property
+    def is_same(self) -> bool:
+        """Whether columns and rows are the same; without rows, columns and files."""
+        if self.columns:
+            return False
+        if self.removed is None or self.added is None or self.changed_after is None:
+            return not (self.files_removed.count or self.files_added.count)
+        return not (self.removed.num_rows + self.added.num_rows + self.changed_after.num_rows)
+
+    def __str__(self) -> str:
+        return "\n".join(f"{name:<11}{text}" for name, text in self._lines())
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        return html_result("Difference", dict(self._lines()))
+
+    def _lines(self) -> Iterator[tuple[str, str]]:
+        yield "before", self.before
+        yield "after", self.after
+        shown = [
+            f"- {each.before}"
+            if each.after is None
+            else f"+ {each.after}"
+            if each.before is None
+            else f"{each.before} -> {each.after}"
+            for each in self.columns
+        ]
+        yield "columns", joined(shown, "column", _ROOM) if shown else "the same"
+        for name in ("removed", "added", "kept"):
+            files = getattr(self, f"files_{name}")
+            size = f": {size_text(files.size_in_bytes)}, {counted(files.rows, 'row')}"
+            yield f"{name}", f"{counted(files.count, 'data file')}{size if files.count else ''}"
+        if self.removed is None or self.added is None or self.changed_after is None:
+            yield "rows", "not compared"
+            return
+        changed = f", {self.changed_after.num_rows:,} changed" if self.by else ""
+        removed, added = self.removed.num_rows, self.added.num_rows
+        yield "rows", f"{removed:,} removed, {added:,} added{changed}"
+        if self.by:
+            yield "by", ", ".join(self.by)
+
+
+def compare_scans(
+    before: tuple[TableState, ReadOptions],
+    after: tuple[TableState, ReadOptions],
+    by: Sequence[str] | None,
+    *,
+    with_rows: bool = True,
+) -> Difference:
+    """Compares two scans. Data files that both have are not read; equal rows may be in any file.
+
+    Of the others, 24 bytes are kept for each row, and the rows that differ; the files of `before`
+    are read twice.
+
+    Args:
+        by: the columns by which changed rows are known; by default the identifier fields of
+            `after`. Rows whose key is not unique among the differing ones are not paired.
+        with_rows: whether to compare rows, not only metadata.
+
+    Raises:
+        InvalidOptionError: a key is not a column of both sides.
+    """
+    shared, differing = _columns(before, after)
+    keys = _keys(after, shared, by)
+    sides = [
+        plan_scan(state, options, for_native=False, columns=Schema(tuple(columns)))
+        for (state, options), columns in zip(
+            (before, after), zip(*shared, strict=True) if shared else ((), ()), strict=True
+        )
+    ]
+    old, new = sides
+    is_one_table = before[0].metadata.table_uuid == after[0].metadata.table_uuid
+    both = _identities(old.files) & _identities(new.files) if is_one_table else frozenset()
+    old_files, new_files = (_others(side.files, both) for side in sides)
+    kept = [file for file in new.files if _identity(file) in both]
+    found = Difference(
+        old.state.name,
+        new.state.name,
+        differing,
+        _counts(old_files),
+        _counts(new_files),
+        _counts(kept),
+        keys,
+    )
+    if not with_rows:
+        return found
+    fields = [after for _, after in shared]
+    return _with_rows(found, replace(old, files=old_files), replace(new, files=new_files), fields)
+
+
+def _columns(
+    before: tuple[TableState, ReadOptions], after: tuple[TableState, ReadOptions]
+) -> tuple[list[tuple[NestedField, NestedField]], tuple[ColumnDifference, ...]]:
+    """The columns that both sides have, as each side reads them, and those that differ."""
+    old, new = (_chosen(*side) for side in (before, after))
+    is_one_table = before[0].metadata.table_uuid == after[0].metadata.table_uuid
+    known = {(f.field_id if is_one_table else f.name): f for f in old.fields}
+    shared, differing = [], []
+    for column in new.fields:
+        match = known.pop(column.field_id if is_one_table else column.name, None)
+        if match is None:
+            differing.append(ColumnDifference(column.name, None, _shown(column)))
+            continue
+        if is_one_table:
+            # The files of both are read as the columns are now.
+            shared.append((column, column))
+        elif to_arrow(match.field_type).equals(to_arrow(column.field_type)):
+            shared.append((match, column))
+        if _shown(match) != _shown(column):
+            differing.append(ColumnDifference(column.name, _shown(match), _shown(column)))
+    gone = [ColumnDifference(column.name, _shown(column), None) for column in known.values()]
+    return shared, (*gone, *differing)
+
+
+def _chosen(state: TableState, options: ReadOptions) -> Schema:
+    _, schema = resolve_read(options, state.metadata, state.name)
+    return chosen_columns(options, state.metadata, schema)
+
+
+def _shown(column: NestedField) -> str:
+    return f"{column.name} {column.field_type}{' required' if column.required else ''}"
+
+
+def _keys(
+    after: tuple[TableState, ReadOptions],
+    shared: Sequence[tuple[NestedField, NestedField]],
+    by: Sequence[str] | None,
+) -> tuple[str, ...]:
+    names = [column.name for _, column in shared]
+    if by is None:
+        _, schema = resolve_read(after[1], after[0].metadata, after[0].name)
+        found = [schema.find_name(id) for id in schema.identifier_field_ids]
+        return tuple(name for name in found if name) if set(found) <= set(names) else ()
+    for name in by:
+        if name not in names:
+            raise InvalidOptionError(
+                f"by = {name!r}: not a column that both sides have; {nearest_of(name, names)}"
+            )
+    return tuple(by)
+
+
+def _identity(file: PlannedFile) -> tuple[str, frozenset[tuple[str, int | None]]]:
+    """What a file's rows depend on: the file and its deletes."""
+    deletes = (*file.deletes.position_deletes, *file.deletes.equality_deletes)
+    return file.entry.data_file.file_path, frozenset(
+        (entry.data_file.file_path, entry.data_file.content_offset) for entry in deletes
+    )
+
+
+def _identities(
+    files: Iterable[PlannedFile],
+) -> frozenset[tuple[str, frozenset[tuple[str, int | None]]]]:
+    return frozenset(map(_identity, files))
+
+
+def _others(
+    files: Iterable[PlannedFile], both: frozenset[tuple[str, frozenset[tuple[str, int | None]]]]
+) -> tuple[PlannedFile, ...]:
+    return tuple(file for file in files if _identity(file) not in both)
+
+
+def _counts(files: Sequence[PlannedFile]) -> FileCounts:
+    found = [file.entry.data_file for file in files]
+    rows = sum(file.record_count for file in found)
+    return FileCounts(len(found), rows, sum(file.file_size_in_bytes for file in found))
+
+
+def _with_rows(
+    found: Difference, old: PlannedScan, new: PlannedScan, fields: Sequence[NestedField]
+) -> Difference:
+    """Adds the rows that differ."""
+    names = [field.name for field in fields]
+    rows = Fingerprinter.of(fields)
+    old_prints = [_prints(rows, batch) for batch in _batches(old, names)]
+    matcher = RowMatcher(FingerprintCounts(old_prints))
+    new_prints, kept = [], []
+    for batch in _batches(new, names):
+        prints = _prints(rows, batch)
+        new_prints.append(prints)
+        kept.append(batch.filter(pa.array(~matcher.match(prints))))
+    added = pa.Table.from_batches(kept, _named(new, names))
+    matcher = RowMatcher(FingerprintCounts(new_prints))
+    kept = [
+        batch.filter(pa.array(~matcher.match(_prints(rows, batch))))
+        for batch in _batches(old, names)
+    ]
+    removed = pa.Table.from_batches(kept, _named(old, names))
+    pairs = _pairs(removed, added, [f for f in fields if f.name in found.by])
+    is_paired = [np.zeros(side.num_rows, np.bool_) for side in (removed, added)]
+    for mask, at in zip(is_paired, pairs, strict=True):
+        mask[at] = True
+    before, after = removed.take(pa.array(pairs[0])), added.take(pa.array(pairs[1]))
+    return replace(
+        found,
+        removed=removed.filter(pa.array(~is_paired[0])),
+        added=added.filter(pa.array(~is_paired[1])),
+        changed_before=before,
+        changed_after=after,
+        changed_columns=_changed_columns(before, after, fields),
+    )
+
+
+def _named(scan: PlannedScan, names: Sequence[str]) -> pa.Schema:
+    """The schema of a scan's rows, with other names."""
+    fields = schema_to_arrow(scan.plan.columns)
+    return pa.schema([field.with_name(name) for field, name in zip(fields, names, strict=True)])
+
+
+def _batches(scan: PlannedScan, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    """The rows of a scan, with other names."""
+    schema = _named(scan, names)
+    for group in task_groups_of(scan, scan.files):
+        for batch in read_task_group(scan.plan, group):
+            yield pa.RecordBatch.from_arrays(batch.columns, schema=schema)
+
+
+def _prints(rows: Fingerprinter, batch: pa.RecordBatch) -> Fingerprints:
+    return rows.fingerprints(batch.columns, batch.num_rows)
+
+
+def _pairs(
+    removed: pa.Table, added: pa.Table, keys: Sequence[NestedField]
+) -> tuple[np.ndarray[tuple[int], np.dtype[np.int64]], np.ndarray[tuple[int], np.dtype[np.int64]]]:
+    """The places of rows with the same key, which is unique on each side."""
+    none = np.empty(0, np.int64)
+    if not keys:
+        return none, none
+    prints = Fingerprinter.of(keys)
+    sides = []
+    for name, rows in (("before", removed), ("after", added)):
+        of_keys = prints.fingerprints(_whole(rows, keys), rows.num_rows)
+        counts = FingerprintCounts([of_keys])
+        is_unique = counts.count(of_keys) == 1
+        at = np.flatnonzero(is_unique)
+        unique = of_keys.filter(is_unique)
+        sides.append(pa.table({"high": unique.high, "low": unique.low, name: at}))
+    both = sides[0].join(sides[1], ["high", "low"], join_type="inner").sort_by("after")
+    return both["before"].to_numpy(), both["after"].to_numpy()
+
+
+def _changed_columns(
+    before: pa.Table, after: pa.Table, fields: Sequence[NestedField]
+) -> dict[str, Mask]:
+    found = {}
+    for column in fields:
+        prints = Fingerprinter.of([column])
+        old, new = (
+            prints.fingerprints(_whole(rows, [column]), rows.num_rows) for rows in (before, after)
+        )
+        mask = (old.high != new.high) | (old.low != new.low)
+        if mask.any():
+            found[column.name] = mask
+    return found
+
+
+def _whole(rows: pa.Table, fields: Sequence[NestedField]) -> list[pa.Array]:
+    """Columns as one array each."""
+    return [
+        pa.concat_arrays(chunks)
+        if (chunks := rows.column(each.name).chunks)
+        else pa.array([], field_to_arrow(each).type)
+        for each in fields
+    ]

@@ -1,0 +1,187 @@
+"""Scans of snapshots and tables are compared: columns, files and rows."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, strategies as st
+from strategies.every_type import EVERY_TYPE, values_of
+
+from icebergds import Catalog, InvalidOptionError, NestedField, Schema, Table, load_catalog
+from icebergds.formats.arrow.types import schema_to_arrow, to_array
+from icebergds.spec.types import LONG
+
+_NAMES = ["one", "two", None]
+_ROWS = st.lists(st.tuples(st.integers(1, 6), st.sampled_from(_NAMES)), max_size=8)
+
+
+@pytest.fixture
+def catalog(tmp_path: Path) -> Catalog:
+    return load_catalog("lake", warehouse=tmp_path)
+
+
+def rows(pairs: list[tuple[int, str | None]]) -> pa.Table:
+    columns = [pa.array(column) for column in zip(*pairs, strict=True)] if pairs else [[], []]
+    kinds = [("id", pa.int64()), ("name", pa.string())]
+    return pa.table(columns, schema=pa.schema(kinds))
+
+
+def pairs(table: pa.Table | None) -> Counter[tuple[int, str | None]]:
+    assert table is not None
+    return Counter((row["id"], row["name"]) for row in table.to_pylist())
+
+
+def snapshots(table: Table) -> list[int]:
+    return [each.snapshot_id for each in table.snapshots()]
+
+
+@given(before=_ROWS, after=_ROWS)
+def test_rows_of_two_tables_differ_as_bags(
+    tmp_path_factory: pytest.TempPathFactory,
+    before: list[tuple[int, str | None]],
+    after: list[tuple[int, str | None]],
+) -> None:
+    catalog = load_catalog("lake", warehouse=tmp_path_factory.mktemp("lake"))
+    tables = []
+    for name, given_rows in (("db.a", before), ("db.b", after)):
+        table = catalog.create_table(name, "id bigint, name string")
+        table.append(rows(given_rows[:3]))
+        table.append(rows(given_rows[3:]))
+        tables.append(table)
+    found = tables[0].scan().diff(tables[1].scan())
+    assert pairs(found.removed) == Counter(before) - Counter(after)
+    assert pairs(found.added) == Counter(after) - Counter(before)
+    assert found.is_same == (Counter(before) == Counter(after))
+
+
+@given(before=_ROWS, after=_ROWS)
+def test_rows_with_the_same_key_are_changed(
+    tmp_path_factory: pytest.TempPathFactory,
+    before: list[tuple[int, str | None]],
+    after: list[tuple[int, str | None]],
+) -> None:
+    old, new = dict(before), dict(after)
+    catalog = load_catalog("lake", warehouse=tmp_path_factory.mktemp("lake"))
+    table = catalog.create_table("db.a", "id bigint, name string")
+    table.append(rows(list(old.items())))
+    table.overwrite(rows(list(new.items())))
+    table.append(rows([]))
+    first, last = (table.scan(snapshot_id=id) for id in snapshots(table)[:2])
+    found = first.diff(last, by="id")
+    assert pairs(found.removed) == Counter(i for i in old.items() if i[0] not in new)
+    assert pairs(found.added) == Counter(i for i in new.items() if i[0] not in old)
+    changed = [id for id in old.keys() & new.keys() if old[id] != new[id]]
+    assert pairs(found.changed_before) == Counter((id, old[id]) for id in changed)
+    assert pairs(found.changed_after) == Counter((id, new[id]) for id in changed)
+    assert found.changed_columns.keys() <= {"name"}
+    assert sum(map(sum, found.changed_columns.values())) == len(changed)
+
+
+def test_files_of_both_are_not_read(catalog: Catalog) -> None:
+    table = catalog.create_table("db.a", "id bigint, name string")
+    table.append(rows([(1, "one")]))
+    (old,) = table.inspect.files()["file_path"].to_pylist()
+    table.append(rows([(2, "two")]))
+    Path(old).unlink()
+    first, last = snapshots(table)
+    found = table.scan(snapshot_id=first).diff(table.scan(snapshot_id=last))
+    assert pairs(found.added) == Counter([(2, "two")])
+    assert (found.files_kept.count, found.files_added.count, found.files_removed.count) == (1, 1, 0)
+    assert (found.files_added.rows, found.files_kept.rows) == (1, 1)
+
+
+def test_a_file_with_other_deletes_is_read(catalog: Catalog) -> None:
+    table = catalog.create_table("db.a", "id bigint NOT NULL, name string", identifier_fields="id")
+    table.append(rows([(1, "one"), (2, "two"), (3, None)]))
+    table.delete_keys(pa.table({"id": [2]}), ["id"])
+    first, last = snapshots(table)
+    found = table.scan(snapshot_id=first).diff(table.scan(snapshot_id=last))
+    assert found.by == ("id",)
+    assert pairs(found.removed) == Counter([(2, "two")])
+    assert pairs(found.added) == Counter()
+    assert (found.files_removed.count, found.files_added.count) == (1, 1)
+
+
+def test_compaction_changes_files_but_no_row(catalog: Catalog) -> None:
+    table = catalog.create_table("db.a", "id bigint, name string")
+    for id in range(3):
+        table.append(rows([(id, "x")]))
+    table.rewrite_data_files(options={"rewrite-all": "true"})
+    ids = snapshots(table)
+    found = table.scan(snapshot_id=ids[-2]).diff(table.scan(snapshot_id=ids[-1]))
+    assert (found.files_removed.count, found.files_added.count) == (3, 1)
+    assert found.is_same
+    summary = table.scan(snapshot_id=ids[-2]).diff(table.scan(), with_rows=False)
+    assert summary.removed is None
+    assert not summary.is_same
+
+
+def test_columns_of_one_table_are_compared_by_their_ids(catalog: Catalog) -> None:
+    table = catalog.create_table("db.a", "id int, name string, gone string")
+    table.append(pa.table({"id": pa.array([1], pa.int32()), "name": ["one"], "gone": ["x"]}))
+    first = table.scan()
+    with table.update_schema() as update:
+        update.update_column("id", "bigint")
+        update.rename_column("name", "title")
+        update.delete_column("gone")
+        update.add_column("new", "date")
+    table.append(
+        pa.table(
+            {"id": [2], "title": ["two"], "new": [None]}, schema=table.scan().to_arrow().schema
+        )
+    )
+    old = table.scan(snapshot_id=snapshots(table)[0])
+    found = old.diff(table.scan())
+    assert [(each.name, each.before, each.after) for each in found.columns] == [
+        ("gone", "gone string", None),
+        ("id", "id int", "id long"),
+        ("title", "name string", "title string"),
+        ("new", None, "new date"),
+    ]
+    assert found.added is not None
+    assert found.added.to_pylist() == [{"id": 2, "title": "two"}]
+    assert found.removed is not None
+    assert found.removed.num_rows == 0
+    assert first.diff(first).is_same
+
+
+@given(data=st.data())
+@pytest.mark.parametrize("field", EVERY_TYPE.fields, ids=lambda field: field.name)
+def test_every_type_is_compared(
+    tmp_path_factory: pytest.TempPathFactory, field: NestedField, data: st.DataObject
+) -> None:
+    values = values_of(field.field_type, field.required)
+    value, others = data.draw(values), data.draw(st.lists(values, max_size=2))
+    catalog = load_catalog("lake", warehouse=tmp_path_factory.mktemp("lake"))
+    version = {"format-version": "3"}
+    schema = Schema((field, NestedField(1000, "row", LONG, required=True)))
+    tables = []
+    for name, some in (("db.a", [value, *others]), ("db.b", [*others, value])):
+        table = catalog.create_table(name, schema, properties=version)
+        table.append(_table(schema, some))
+        tables.append(table)
+    assert tables[0].scan().diff(tables[1].scan()).is_same
+    tables[1].append(_table(schema, [value]))
+    found = tables[0].scan().diff(tables[1].scan())
+    assert found.added is not None
+    assert found.added.num_rows == 1
+
+
+def _table(schema: Schema, values: list[Any]) -> pa.Table:
+    """Rows of these values, and the same number in each."""
+    columns = [to_array(schema.fields[0].field_type, values), pa.array([1] * len(values))]
+    return pa.Table.from_arrays(columns, schema=schema_to_arrow(schema))
+
+
+def test_what_cannot_be_compared_is_refused(catalog: Catalog) -> None:
+    table = catalog.create_table("db.a", "id bigint, name string")
+    with pytest.raises(InvalidOptionError, match="by = 'ids': not a column that both sides have"):
+        table.scan().diff(table.scan(), by="ids")
+    with pytest.raises(InvalidOptionError, match="this scan has a limit"):
+        table.scan().diff(table.scan(limit=1))
+    with pytest.raises(InvalidOptionError, match="diff compares the files of one snapshot"):
+        table.changes().diff(table.scan())

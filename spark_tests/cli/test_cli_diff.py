@@ -1,0 +1,64 @@
+"""The command compares snapshots, branches, tags and tables."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+from command_line import Command
+
+from icebergds import Catalog
+
+
+@pytest.fixture
+def changed(lake: Catalog) -> list[int]:
+    """A table with a key, of which a row is changed, one removed and one added; its snapshots."""
+    table = lake.create_table("db.keyed", "id bigint NOT NULL, name string", identifier_fields="id")
+    kinds = table.scan().to_arrow().schema
+    table.append(pa.table({"id": [1, 2, 3], "name": ["one", "two", None]}, schema=kinds))
+    table.manage_snapshots().create_tag("v1").commit()
+    table.overwrite(pa.table({"id": [1, 2, 4], "name": ["one", "zwei", "four"]}, schema=kinds))
+    return [each.snapshot_id for each in table.snapshots()]
+
+
+def test_changes_are_shown_by_key(icebergds: Command, changed: list[int]) -> None:
+    first, last = changed[0], changed[-1]
+    for words in (
+        ("db.keyed@v1", "@"),
+        ("db.keyed@v1", "@main"),
+        (f"db.keyed@{first}", f"@{last}"),
+        (f"db.keyed@{first}", "db.keyed"),
+    ):
+        ran = icebergds("diff", *words, "--json")
+        assert ran.status == 1
+        found = ran.json
+        assert found["by"] == ["id"]
+        assert found["rows"] == {"removed": 1, "added": 1, "changed": 1}
+        assert found["removed"] == [{"id": 3, "name": None}]
+        assert found["added"] == [{"id": 4, "name": "four"}]
+        assert found["changed"] == [
+            {"key": {"id": 2}, "column": "name", "before": "two", "after": "zwei"}
+        ]
+    shown = icebergds("diff", "db.keyed@v1", "@").out
+    assert "rows       1 removed, 1 added, 1 changed\n" in shown
+    assert shown.endswith("id  column  before  after\n2   name    two     zwei\n1 row changed\n")
+
+
+def test_what_is_the_same_ends_well(icebergds: Command, changed: list[int]) -> None:
+    same = icebergds("diff", "db.keyed@main", "@", "--json")
+    assert (same.status, same.json["rows"]) == (0, {"removed": 0, "added": 0, "changed": 0})
+    some = icebergds("diff", "db.keyed@v1", "@", "--where", "id = 1")
+    assert some.status == 0
+
+
+def test_a_summary_reads_no_row(lake: Catalog, icebergds: Command, changed: list[int]) -> None:
+    found = icebergds("diff", "db.keyed@v1", "@", "--summary", "--json")
+    assert (found.status, found.json["rows"]) == (1, None)
+    assert found.json["files"]["added"]["rows"] == 3
+    columns = icebergds("diff", "db.keyed", "db.events", "--summary", "--json").json["columns"]
+    assert {"name": "day", "before": None, "after": "day date"} in columns
+
+
+def test_another_ref_is_told(icebergds: Command, changed: list[int]) -> None:
+    told = icebergds("diff", "db.keyed@v2", "@")
+    assert told.status == 2
+    assert "has no branch or tag 'v2'; there are main, v1" in told.err
