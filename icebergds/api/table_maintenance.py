@@ -130,7 +130,10 @@ class TableMaintenance(TableBase):
 
         Raises:
             InvalidOptionError: an argument is wrong, or the table has no such branch.
-            UnsupportedFeatureError: an encrypted table is to be repaired.
+            UnsupportedFeatureError: an encrypted table is to be repaired, or files are to be opened
+                of which the catalog restricts the rows.
+            MissingFileError, CorruptFileError: a manifest of the branch that is to be repaired
+                cannot be read; nothing was repaired.
             StorageError: the storage failed.
             CommitConflictError, CommitStateUnknownError: as for `append`, if it repairs.
         """

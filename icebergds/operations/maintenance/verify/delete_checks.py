@@ -17,7 +17,7 @@ from icebergds.formats.wrong_counts import WrongCounts
 from icebergds.operations.maintenance.deletes.dangling_deletes import find_dangling_deletes
 from icebergds.operations.maintenance.verify.findings import Finding, FindingKind, Severity
 from icebergds.operations.maintenance.verify.walk import Walk
-from icebergds.spec.manifest import FileContent, FileFormat, ManifestContent
+from icebergds.spec.manifest import FileContent, FileFormat, ManifestContent, ManifestFile
 from icebergds.spec.snapshot import MAIN_BRANCH, Snapshot
 
 _WRITE_ANEW = "write the deletes anew, such as with rewrite_position_delete_files"
@@ -113,6 +113,9 @@ def _dangling(state: TableState, walk: Walk, snapshot: Snapshot) -> Iterator[Fin
     manifests = walk.lists[snapshot.snapshot_id]
     if all(manifest.content is ManifestContent.DATA for manifest in manifests):
         return
+    if any(_is_said_to_be_empty(walk, manifest) for manifest in manifests):
+        # The search would leave out its files.
+        return
     base = CommitBase(
         state,
         MAIN_BRANCH,
@@ -140,6 +143,11 @@ def _dangling(state: TableState, walk: Walk, snapshot: Snapshot) -> Iterator[Fin
                 "run remove_dangling_deletes",
                 severity=Severity.NOTE,
             )
+
+
+def _is_said_to_be_empty(walk: Walk, manifest: ManifestFile) -> bool:
+    counted = manifest.added_files_count or manifest.existing_files_count
+    return not counted and len(walk.manifests[manifest.manifest_path].live()) > 0
 
 
 def _places(mask: pa.BooleanArray) -> list[int]:

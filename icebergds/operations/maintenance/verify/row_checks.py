@@ -131,20 +131,17 @@ def check_row_ids(state: TableState, snapshot: Snapshot) -> Iterator[Finding]:
         )
 
 
-def check_positions(io: FileIO, file: DataFile, rows: Mapping[str, pa.Array]) -> Iterator[Finding]:
+def check_positions(io: FileIO, file: DataFile, rows: Mapping[str, int]) -> Iterator[Finding]:
     """Whether a position delete file names rows that live data files have.
 
     Args:
-        rows: columns `path` and `rows` of all live data files.
+        rows: how many rows each live data file has, by its path.
     """
     worst: dict[str, tuple[int, int]] = {}
     try:
         for batch in position_batches(io, file.file_path, file.file_format):
             for path, positions in batch.by_path():
-                at = pc.index(rows["path"], path).as_py()
-                if at < 0:
-                    continue
-                count, last = rows["rows"][at].as_py(), int(positions.max())
+                count, last = rows.get(path, -1), int(positions.max())
                 if 0 <= count <= last and last > worst.get(path, (0, -1))[1]:
                     worst[path] = count, last
     except StorageError:

@@ -57,7 +57,6 @@ class ListedFiles:
     Attributes:
         paths: as in manifests.
         recorded: the size that each has in a manifest.
-        others: another size of the same file in another manifest, by position; most have none.
         of_heads: whether a branch or tag has the file.
     """
 

@@ -64,6 +64,7 @@ def verify(state: TableState, depth: Depth, runner: Runner) -> TableVerification
         runner: opens the files if there are many.
 
     Raises:
+        UnsupportedFeatureError: the catalog restricts which rows may be read, and files are opened.
         StorageError: the storage fails.
     """
     return _verified(state, depth, runner).result
@@ -80,8 +81,11 @@ def verify_and_repair(
         options: with the branch.
 
     Raises:
-        StorageError: the storage fails.
+        MissingFileError, CorruptFileError: a manifest of the branch cannot be read; nothing was
+            repaired.
         CommitConflictError, CommitStateUnknownError: as for other commits.
+
+    Other errors are those of `verify`.
     """
     found = _verified(table.state, depth, runner)
     action, mended = found.repair_of(table.state, options.branch)
@@ -148,6 +152,8 @@ class _Found:
 
 def _verified(state: TableState, depth: Depth, runner: Runner) -> _Verified:
     start = time.monotonic()
+    if depth.reads_footers:
+        state.io.require_rows()
     state = replace(state, io=state.io.keeping_reads())
     metadata, found = state.metadata, _Found()
     walk = walk_metadata(state)
@@ -283,10 +289,11 @@ def _check_rows(state: TableState, walk: Walk, found: _Found) -> None:
         manifests = walk.of_snapshot(snapshot.snapshot_id)
         data = [m.live() for m in manifests if m.listed[0].content is ManifestContent.DATA]
         rows = {
-            "path": pa.chunked_array([columns.file_path for columns in data], pa.string()),
-            "rows": pa.chunked_array(
-                [pa.array(columns.record_count) for columns in data], pa.int64()
-            ),
+            path: count
+            for columns in data
+            for path, count in zip(
+                columns.file_path.to_pylist(), columns.record_count.tolist(), strict=True
+            )
         }
         for file in _position_deletes(walk, snapshot.snapshot_id):
             found.add(check_positions(state.io, file, rows))
