@@ -684,7 +684,7 @@ def test_a_repair_of_another_branch_leaves_main(tmp_path: Path) -> None:
     assert ids_of(table, filter=where, branch="audit") == [1]
 
 
-def test_a_repair_keeps_the_files_of_concurrent_commits(tmp_path: Path) -> None:
+def test_a_repair_by_an_outdated_table_object_keeps_later_files(tmp_path: Path) -> None:
     table = new_table(tmp_path)
     table.append(rows(1, 2))
     stale = icebergds.load_table(table.location())
