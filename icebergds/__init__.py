@@ -75,6 +75,8 @@ if TYPE_CHECKING:
     )
     from icebergds.operations.maintenance.unused_files.expire_snapshots import ExpiredSnapshots
     from icebergds.operations.maintenance.unused_files.orphan_files import OrphanFiles
+    from icebergds.operations.maintenance.verify.findings import Finding
+    from icebergds.operations.maintenance.verify.verification import TableVerification
     from icebergds.operations.read.difference import Difference
     from icebergds.operations.write.row_counts import RowCounts
     from icebergds.reporting import Progress
@@ -186,6 +188,8 @@ _NAMES = {
     "icebergds.operations.maintenance.unused_files.delete_files": ("DeletedReachableFiles",),
     "icebergds.operations.maintenance.unused_files.expire_snapshots": ("ExpiredSnapshots",),
     "icebergds.operations.maintenance.health.health": ("TableHealth",),
+    "icebergds.operations.maintenance.verify.findings": ("Finding",),
+    "icebergds.operations.maintenance.verify.verification": ("TableVerification",),
     "icebergds.operations.maintenance.policy": ("MaintenancePolicy",),
     "icebergds.operations.maintenance.purge.kept_files": ("KeptFiles",),
     "icebergds.operations.maintenance.purge.stored_rows": ("StoredFile", "StoredRows"),
@@ -290,6 +294,7 @@ __all__ = [
     "Difference",
     "DoubleType",
     "ExpiredSnapshots",
+    "Finding",
     "FixedType",
     "FloatType",
     "FormatError",
@@ -356,6 +361,7 @@ __all__ = [
     "Table",
     "TableHealth",
     "TableScan",
+    "TableVerification",
     "TimeType",
     "TimestampNanoType",
     "TimestampType",

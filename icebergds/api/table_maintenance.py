@@ -11,6 +11,7 @@ from icebergds.api.progress import ProgressOption, shows_progress
 from icebergds.api.rewrite import rewrite_files, rewriter_of
 from icebergds.api.table_base import TableBase
 from icebergds.commit.retention import ExpiryRequest
+from icebergds.errors import InvalidOptionError
 from icebergds.expr.nodes import Expr
 from icebergds.operations.maintenance.deletes.convert_equality_deletes import (
     ConvertedEqualityDeletes,
@@ -27,6 +28,7 @@ from icebergds.operations.maintenance.deletes.rewrite_position_deletes import (
 )
 from icebergds.operations.maintenance.health.health import TableHealth, health
 from icebergds.operations.maintenance.maintain import MaintenanceRequest, maintain
+from icebergds.operations.maintenance.maintained_branch import maintained_branch
 from icebergds.operations.maintenance.policy import MaintenancePolicy, policy_of
 from icebergds.operations.maintenance.report import MaintenanceReport
 from icebergds.operations.maintenance.rewrite.options import RewriteOptions
@@ -41,6 +43,9 @@ from icebergds.operations.maintenance.unused_files.orphan_files import (
     parse_orphan_options,
 )
 from icebergds.operations.maintenance.unused_files.remove_orphan_files import remove_orphan_files
+from icebergds.operations.maintenance.verify.findings import Depth
+from icebergds.operations.maintenance.verify.verification import TableVerification
+from icebergds.operations.maintenance.verify.verify import verify, verify_and_repair
 from icebergds.operations.options.arguments import (
     flag_argument,
     integers_argument,
@@ -85,6 +90,64 @@ class TableMaintenance(TableBase):
             UnsupportedFeatureError: the table is encrypted.
         """
         return health(self._state, text_argument("branch", branch))
+
+    @shows_progress
+    def verify(
+        self,
+        depth: str = "metadata",
+        *,
+        repair: bool = False,
+        branch: str | None = None,
+        snapshot_properties: Mapping[str, str] | None = None,
+        spark: SparkSession | None = None,
+        progress: ProgressOption = None,
+    ) -> TableVerification:
+        """Compares what the table's metadata says with the files, and tells every difference.
+
+        - `metadata`: all manifest lists and manifests of all kept snapshots; that files exist and
+          have their sizes; counts, partition summaries, totals, sequence numbers, row ids; delete
+          files that apply to nothing; orphan files.
+        - `footers`: in addition, the footers of all files that branches and tags have: rows,
+          columns and their types, bounds, counts of values and nulls, split offsets; deletion
+          vectors and statistics files are read.
+        - `rows`: in addition, bounds and counts of all rows; positions of position deletes; that
+          row ids are unique, for which 8 bytes for each row are in memory.
+
+        What earlier snapshots have, which no branch or tag has, is compared by metadata alone. A
+        file that is damaged or missing is a finding; the others are verified all the same.
+
+        Args:
+            depth: `metadata`, `footers` or `rows`.
+            repair: correct bounds, counts, sizes and split offsets in manifests, what the manifest
+                list says of manifests, and totals, and drop wrong statistics files, in one commit
+                with the operation `replace`. Rows and live files stay as they are. Only what this
+                depth has proved is corrected; if that is nothing, nothing is committed.
+            branch: the branch that is repaired; main by default.
+            snapshot_properties: entries to add to the snapshot summary of a repair.
+            spark: the session whose executors open the files if there are many; the active one by
+                default. Without a session, this process does it.
+            progress: whether to show progress, or what to call with it: see `maintain`.
+
+        Returns:
+            The findings, and what was looked at. A notebook shows it as a table.
+
+        Raises:
+            InvalidOptionError: an argument is wrong, or the table has no such branch.
+            UnsupportedFeatureError: an encrypted table is to be repaired, or files are to be opened
+                of which the catalog restricts the rows.
+            MissingFileError, CorruptFileError: a manifest of the branch that is to be repaired
+                cannot be read; nothing was repaired.
+            StorageError: the storage failed.
+            CommitConflictError, CommitStateUnknownError: as for `append`, if it repairs.
+        """
+        chosen = _depth(text_argument("depth", depth))
+        if not flag_argument("repair", repair):
+            return verify(self._state, chosen, task_runner(spark))
+        with nothing_committed(self.name):
+            table = self._current()
+            options = maintained_branch(table, branch, snapshot_properties)
+            result, self._state = verify_and_repair(table, chosen, task_runner(spark), options)
+        return result
 
     @shows_progress
     def maintain(
@@ -511,3 +574,10 @@ class TableMaintenance(TableBase):
         )
         with nothing_committed(self.name):
             return remove_orphan_files(self._current(), asked)
+
+
+def _depth(name: str | None) -> Depth:
+    try:
+        return Depth(name or Depth.METADATA)
+    except ValueError:
+        raise InvalidOptionError(f"depth = {name!r}: expected one of {', '.join(Depth)}") from None

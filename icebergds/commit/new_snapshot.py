@@ -33,12 +33,14 @@ class NewSnapshot:
         operation: append, replace, overwrite or delete.
         manifests: of the new snapshot, in order; those that the commit wrote have the sequence
             number `UNASSIGNED`.
-        changes: summary entries for the added and removed files.
+        changes: summary entries for the added and removed files; totals among them are kept.
+        updates: other changes of the table in the same commit.
     """
 
     operation: str
     manifests: Sequence[ManifestFile]
     changes: Mapping[str, str]
+    updates: Sequence[TableUpdate] = ()
 
 
 def snapshot_change(
@@ -109,6 +111,7 @@ def snapshot_change(
         updates.append(SetSnapshotRef(base.branch, _branch_at(base, snapshot.snapshot_id)))
     if options.idempotent_write is not None:
         updates += options.idempotent_write.property_updates(metadata, base.branch, snapshot)
+    updates += new.updates
     return Change(_requirements(base), updates), snapshot
 
 

@@ -53,13 +53,13 @@ def complete_summary(
 ) -> dict[str, str]:
     """The whole summary of a snapshot that follows `parent`.
 
-    A total that is missing in the parent's summary is left out.
+    A total that is missing in the parent's summary is left out, unless it is among the changes.
     """
     known = dict.fromkeys(_TOTALS, "0") if parent is None else parent.summary
     totals: dict[str, str] = {}
     for name, (plus, minus) in _TOTALS.items():
         before = known.get(name)
-        if before is None or not before.isdecimal():
+        if name in changes or before is None or not before.isdecimal():
             continue
         total = int(before) + int(changes.get(plus, 0)) - int(changes.get(minus, 0))
         if total >= 0:

@@ -58,6 +58,25 @@ def describe_stored_file(
             return file_format, _DESCRIBE[file_format](handle, location, schema, name_mapping)
 
 
+def read_stored_file(
+    io: FileIO,
+    location: str,
+    file_format: FileFormat,
+    schema: Schema,
+    name_mapping: NameMapping,
+    size: int | None = None,
+) -> StoredFile:
+    """Reads the footer of a file of a known format; else as `describe_stored_file`."""
+    if file_format not in _DESCRIBE:
+        raise UnsupportedFeatureError(f"{location}: {file_format} is not a data file format")
+    with (
+        storage_failures("reading", location),
+        io.open(location, size) as handle,
+        telling_encrypted(handle, location),
+    ):
+        return _DESCRIBE[file_format](handle, location, schema, name_mapping)
+
+
 def _named_format(location: str) -> FileFormat | None:
     ending = location.rpartition(".")[2].lower()
     return next((known for known in _DESCRIBE if known.value == ending), None)

@@ -57,14 +57,14 @@ def list_candidates(
         MissingFileError: the directory does not exist.
         StorageError: it cannot be listed.
     """
-    hidden = _Hidden.of(metadata)
+    hidden = HiddenPaths.of(metadata)
     start = len(io.resolve(location).rstrip("/"))
     old, described, examined = [], [], 0
     for listed in io.list_recursively(location):
         inside = pc.utf8_slice_codeunits(listed.files["location"], start)
         files = listed.files.filter(pc.invert(hidden.of_paths(inside)))
         examined += len(files)
-        described.append(files.filter(_is_metadata(files)))
+        described.append(files.filter(is_metadata(files)))
         old.append(_older(files, older_than_ms - _skew_ms(listed)))
     return Candidates(_together(old), _together(described), examined)
 
@@ -81,7 +81,7 @@ def given_candidates(
         pc.starts_with(keys.paths, path),
     )
     files = file_list.filter(inside)
-    described = files.filter(_is_metadata(files))
+    described = files.filter(is_metadata(files))
     resolved = [io.resolve(location) for location in described["location"].to_pylist()]
     described = described.set_column(0, FILE_SCHEMA.field(0), pa.array(resolved, pa.string()))
     return Candidates(_older(files, older_than_ms), described, len(files))
@@ -109,7 +109,7 @@ def dated(io: FileIO, files: pa.Table, older_than_ms: int) -> pa.Table:
 
 
 @dataclass(frozen=True, slots=True)
-class _Hidden:
+class HiddenPaths:
     """Finds the hidden paths below a directory.
 
     Attributes:
@@ -119,7 +119,7 @@ class _Hidden:
     shown: str
 
     @classmethod
-    def of(cls, metadata: TableMetadata) -> _Hidden:
+    def of(cls, metadata: TableMetadata) -> HiddenPaths:
         names = set()
         for spec in metadata.partition_specs:
             names |= {part.name for part in spec.fields}
@@ -148,7 +148,7 @@ def _older(files: _Files, than_ms: int) -> _Files:
     return files.filter(pc.fill_null(pc.less(files["modified_ms"], than_ms), True))
 
 
-def _is_metadata(files: pa.RecordBatch | pa.Table) -> pa.BooleanArray:
+def is_metadata(files: pa.RecordBatch | pa.Table) -> pa.BooleanArray:
     return pc.match_substring_regex(files["location"], METADATA_FILE)
 
 

@@ -1,0 +1,309 @@
+"""Verifies a table: compares what its metadata says with its files, and repairs what is only said.
+
+Each manifest is read once, although many snapshots list it. Files are opened in tasks, and only
+those that branches and tags have; what earlier snapshots list is compared by metadata alone.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import pyarrow as pa
+
+from icebergds.catalog.loaded_table import LoadedTable
+from icebergds.commit.file_selection import FileKey, file_key
+from icebergds.commit.operations import TableState
+from icebergds.commit.options import CommitOptions
+from icebergds.commit.repair_files import FileCorrection, RepairFiles
+from icebergds.commit.snapshot_commit import commit_snapshot
+from icebergds.formats.data_file.metrics_modes import metrics_modes
+from icebergds.operations.maintenance.runner import LocalRunner, Runner
+from icebergds.operations.maintenance.verify.delete_checks import check_files_of
+from icebergds.operations.maintenance.verify.file_checks import (
+    CheckFiles,
+    FileToCheck,
+    in_tasks,
+)
+from icebergds.operations.maintenance.verify.findings import (
+    Depth,
+    Finding,
+    FindingKind,
+    Severity,
+)
+from icebergds.operations.maintenance.verify.manifest_checks import check_manifest
+from icebergds.operations.maintenance.verify.row_checks import (
+    check_positions,
+    check_row_id_ranges,
+    check_row_ids,
+)
+from icebergds.operations.maintenance.verify.snapshot_checks import check_snapshots
+from icebergds.operations.maintenance.verify.statistics_checks import check_statistics
+from icebergds.operations.maintenance.verify.stored_files import (
+    ListedFiles,
+    StoredFiles,
+    look_up,
+)
+from icebergds.operations.maintenance.verify.verification import Looked, TableVerification
+from icebergds.operations.maintenance.verify.walk import Walk, walk_metadata
+from icebergds.spec.json.name_mapping import table_name_mapping
+from icebergds.spec.manifest import DataFile, FileContent, ManifestContent
+from icebergds.spec.name_mapping import NameMapping
+from icebergds.spec.updates.table_updates import TableUpdate
+
+# Fewer are read faster by this process than by a job.
+_FILES_OF_A_JOB = 1_000
+
+
+def verify(state: TableState, depth: Depth, runner: Runner) -> TableVerification:
+    """Verifies a table, and changes nothing.
+
+    Args:
+        runner: opens the files if there are many.
+
+    Raises:
+        UnsupportedFeatureError: the catalog restricts which rows may be read, and files are opened.
+        StorageError: the storage fails.
+    """
+    return _verified(state, depth, runner).result
+
+
+def verify_and_repair(
+    table: LoadedTable, depth: Depth, runner: Runner, options: CommitOptions
+) -> tuple[TableVerification, TableState]:
+    """Verifies a table, and corrects what metadata says wrongly of the files of a branch.
+
+    It commits once, or not at all if there is nothing to correct.
+
+    Args:
+        options: with the branch.
+
+    Raises:
+        MissingFileError, CorruptFileError: a manifest of the branch cannot be read; nothing was
+            repaired.
+        CommitConflictError, CommitStateUnknownError: as for other commits.
+
+    Other errors are those of `verify`.
+    """
+    found = _verified(table.state, depth, runner)
+    action, mended = found.repair_of(table.state, options.branch)
+    if not mended:
+        return found.result, table.state
+    committed = commit_snapshot(table.operations, action, options, table.state)
+    result = replace(found.result, repaired=len(mended), snapshot_id=committed.snapshot.snapshot_id)
+    return result, committed.state
+
+
+@dataclass(slots=True)
+class _Verified:
+    """What was found, and what a repair needs.
+
+    Attributes:
+        corrections: by path and content offset of the file.
+        updates: what drops wrong statistics files.
+    """
+
+    result: TableVerification
+    walk: Walk
+    corrections: Mapping[FileKey, FileCorrection]
+    updates: Mapping[Finding, TableUpdate]
+
+    def repair_of(self, state: TableState, branch: str) -> tuple[RepairFiles, list[Finding]]:
+        """The action that repairs a branch, and the findings that it mends."""
+        head = state.metadata.snapshot_by_ref(branch)
+        own = [] if head is None else self.walk.of_snapshot(head.snapshot_id)
+        paths = {manifest.path for manifest in own}
+        live = pa.chunked_array([m.live().file_path for m in own], pa.string())
+        files = set(live.to_pylist()) if self.corrections else set()
+        mended = [
+            finding
+            for finding in self.result.findings
+            if finding.is_repairable
+            and (
+                finding in self.updates
+                or finding.file in paths
+                or finding.file in files
+                or (head is not None and finding.field == _total_of(finding, head.snapshot_id))
+            )
+        ]
+        corrections = {key: each for key, each in self.corrections.items() if key[0] in files}
+        updates = list(dict.fromkeys(self.updates[f] for f in mended if f in self.updates))
+        return RepairFiles(corrections, frozenset(f.file for f in mended) & paths, updates), mended
+
+
+def _total_of(finding: Finding, snapshot_id: int) -> str | None:
+    """The field of a finding about a total of a snapshot."""
+    if finding.kind is not FindingKind.SNAPSHOT_TOTALS or finding.field is None:
+        return None
+    return f"{finding.field.partition(' ')[0]} of snapshot {snapshot_id}"
+
+
+@dataclass(slots=True)
+class _Found:
+    findings: dict[Finding, None] = field(default_factory=dict)
+    corrections: dict[FileKey, FileCorrection] = field(default_factory=dict)
+
+    def add(self, findings: Iterable[Finding]) -> None:
+        """Adds findings, each once."""
+        self.findings.update(dict.fromkeys(findings))
+
+
+def _verified(state: TableState, depth: Depth, runner: Runner) -> _Verified:
+    start = time.monotonic()
+    if depth.reads_footers:
+        state.io.require_rows()
+    state = replace(state, io=state.io.keeping_reads())
+    metadata, found = state.metadata, _Found()
+    walk = walk_metadata(state)
+    found.add(walk.damage)
+    for manifest in walk.manifests.values():
+        found.add(check_manifest(manifest))
+    found.add(check_snapshots(metadata, walk, state.metadata_location))
+    listed = ListedFiles.of(walk)
+    stored = look_up(state, walk, listed)
+    found.add(stored.findings)
+    for snapshot in walk.heads.values():
+        if walk.is_whole(snapshot.snapshot_id):
+            found.add(check_files_of(state, walk, snapshot))
+            if metadata.format_version >= 3:
+                live = [m.live() for m in walk.of_snapshot(snapshot.snapshot_id)]
+                found.add(check_row_id_ranges(live, metadata.next_row_id, state.metadata_location))
+    updates = dict(check_statistics(state.io, metadata, walk, depth))
+    found.add(updates)
+    opened = 0
+    if depth.reads_footers:
+        opened = _check_files(state, walk, depth, runner, listed, stored, found)
+    if depth.reads_rows:
+        _check_rows(state, walk, found)
+    sizes = np.maximum(stored.sizes, 0)
+    looked = Looked(
+        snapshots=len(metadata.snapshots),
+        manifests=len(walk.manifests),
+        files=len(listed),
+        files_opened=opened,
+        bytes=int(sizes.sum()),
+        seconds=time.monotonic() - start,
+    )
+    findings = sorted(
+        _settled(found), key=lambda each: (each.severity is not Severity.FAULT, each.kind)
+    )
+    result = TableVerification(state.name, depth, tuple(findings), looked, stored.orphans)
+    return _Verified(result, walk, found.corrections, updates)
+
+
+def _settled(found: _Found) -> Iterator[Finding]:
+    """The findings, of which sizes are repairable only if a footer shows that the file is whole."""
+    sized = {path for (path, _), each in found.corrections.items() if each.file_size_in_bytes}
+    for finding in found.findings:
+        is_size = finding.kind is FindingKind.FILE_SIZE and finding.field == "file_size_in_bytes"
+        if is_size and finding.file not in sized:
+            yield replace(finding, is_repairable=False)
+        else:
+            yield finding
+
+
+def _check_files(
+    state: TableState,
+    walk: Walk,
+    depth: Depth,
+    runner: Runner,
+    listed: ListedFiles,
+    stored: StoredFiles,
+    found: _Found,
+) -> int:
+    """Opens the files of branches and tags; returns how many."""
+    metadata = state.metadata
+    sizes = dict(zip(listed.paths.to_pylist(), stored.sizes.tolist(), strict=True))
+    files = _to_check(walk, sizes)
+    schema = metadata.schema()
+    task = CheckFiles(
+        state.io,
+        schema,
+        dict(metadata.specs_by_id),
+        table_name_mapping(metadata) or NameMapping(),
+        metrics_modes(metadata.properties, schema, metadata.sort_order()),
+        depth,
+    )
+    opened = 0
+
+    def counted() -> Iterator[FileToCheck]:
+        nonlocal opened
+        for each in files:
+            opened += 1
+            yield each
+
+    chosen = runner if len(listed) > _FILES_OF_A_JOB else LocalRunner()
+    for group in chosen.run(task, in_tasks(counted())):
+        for each in group:
+            found.add(each.findings)
+            if each.correction:
+                found.corrections[each.key] = each.correction
+    return opened
+
+
+def _to_check(walk: Walk, sizes: Mapping[str, int]) -> Iterator[FileToCheck]:
+    """The files of branches and tags that are there, each once."""
+    rows = _rows_of_targets(walk)
+    seen = set[FileKey]()
+    for manifest in walk.of_heads():
+        live = manifest.live()
+        for entry in live.entries():
+            file = entry.data_file
+            key, size = file_key(file), sizes[file.file_path]
+            # A missing file is told already.
+            if key in seen or size == -1:
+                continue
+            seen.add(key)
+            target = None
+            if file.is_deletion_vector:
+                target = rows.get(file.referenced_data_file or "")
+            yield FileToCheck(file, size if size >= 0 else None, target)
+
+
+def _rows_of_targets(walk: Walk) -> dict[str, int]:
+    """The numbers of rows of the data files that have deletion vectors."""
+    manifests = walk.of_heads()
+    wanted = pa.chunked_array([m.live().referenced_data_file for m in manifests], pa.string())
+    targets = set(wanted.drop_null().to_pylist())
+    if not targets:
+        return {}
+    live = [manifest.live() for manifest in manifests]
+    return {
+        path: count
+        for columns in live
+        for path, count in zip(
+            columns.file_path.to_pylist(), columns.record_count.tolist(), strict=True
+        )
+        if path in targets and count >= 0
+    }
+
+
+def _check_rows(state: TableState, walk: Walk, found: _Found) -> None:
+    for snapshot in walk.heads.values():
+        if not walk.is_whole(snapshot.snapshot_id):
+            continue
+        if state.metadata.format_version >= 3:
+            found.add(check_row_ids(state, snapshot))
+        manifests = walk.of_snapshot(snapshot.snapshot_id)
+        data = [m.live() for m in manifests if m.listed[0].content is ManifestContent.DATA]
+        rows = {
+            path: count
+            for columns in data
+            for path, count in zip(
+                columns.file_path.to_pylist(), columns.record_count.tolist(), strict=True
+            )
+        }
+        for file in _position_deletes(walk, snapshot.snapshot_id):
+            found.add(check_positions(state.io, file, rows))
+
+
+def _position_deletes(walk: Walk, snapshot_id: int) -> Iterator[DataFile]:
+    for manifest in walk.of_snapshot(snapshot_id):
+        if manifest.listed[0].content is ManifestContent.DELETES:
+            for entry in manifest.live().entries():
+                file = entry.data_file
+                is_position = file.content is FileContent.POSITION_DELETES
+                if is_position and not file.is_deletion_vector:
+                    yield file
