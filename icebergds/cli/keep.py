@@ -51,8 +51,8 @@ _ACTIONS = (
 
 def add_keep_commands(app: typer.Typer) -> None:
     """Adds the commands to the app."""
-    runs = (health, maintain, compact, convert_deletes, expire, orphans, rewrite_manifests, stats)
-    for run in runs:
+    runs = (health, verify, maintain, compact, convert_deletes, expire, orphans)
+    for run in (*runs, rewrite_manifests, stats):
         command(app, rich_help_panel=_PANEL)(run)
 
 
@@ -67,6 +67,23 @@ def health(at: Place, target: Target = None, branch: Branch = None, jobs: Jobs =
     note = f"{counted(len(found), 'table')}, {len(sick):,} with something to do"
     grid = Grid(("table", "files", "size", "rows", "deletes", "advice"), rows, _RIGHT, note)
     return Answer([_data(each) for each in found], grid, _status(found, bool(sick)))
+
+
+def verify(
+    at: Place,
+    table: TableName,
+    depth: Annotated[
+        str, typer.Option(help="metadata, footers (of all files, too) or rows (all of them).")
+    ] = "metadata",
+    branch: Branch = None,
+    repair: Annotated[
+        bool, typer.Option("--repair", help="Correct what metadata says of files; never rows.")
+    ] = False,
+) -> Answer:
+    """Compares what a table's metadata says with its files, and tells every difference."""
+    found = at.load_table(table).verify(depth, repair=repair, branch=branch)
+    data = {**plain(found), "is_sound": found.is_sound}
+    return Answer(data, str(found), Exit.DONE if found.is_sound else Exit.FOUND)
 
 
 def maintain(

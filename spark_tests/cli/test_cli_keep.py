@@ -95,3 +95,16 @@ def test_what_is_not_a_table_nor_a_namespace_is_told(lake: Catalog, icebergds: C
     told = icebergds("health", "db.evens")
     assert told.status == 2
     assert "did you mean db.events?; nor is db.evens a namespace or a catalog" in told.err
+
+
+def test_a_table_is_verified(lake: Catalog, icebergds: Command) -> None:
+    sound = icebergds("verify", "db.events", "--depth", "rows", "--json")
+    assert (sound.status, sound.json["is_sound"], sound.json["findings"]) == (0, True, [])
+    assert sound.json["looked"]["files_opened"] == len(lake.load_table("db.events").inspect.files())
+    path = lake.load_table("db.events").inspect.files()["file_path"][0].as_py()
+    Path(path).unlink()
+    gone = icebergds("verify", "db.events", "--json")
+    assert (gone.status, gone.json["is_sound"]) == (1, False)
+    (finding,) = gone.json["findings"]
+    assert finding["file"] == path
+    assert icebergds("verify", "db.events", "--depth", "all").status == 2

@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -69,6 +70,17 @@ def kill(process: subprocess.Popen[str]) -> None:
     process.wait()
 
 
+def forget_first_batch(checkpoint: Path) -> None:
+    """Deletes a checkpoint whose first batch was never planned.
+
+    Spark refuses one that it was killed in while it wrote the first plan, because of the temporary
+    file; no batch has run then.
+    """
+    offsets = checkpoint / "offsets"
+    if offsets.exists() and all(file.name.startswith(".") for file in offsets.iterdir()):
+        shutil.rmtree(checkpoint)
+
+
 def kill_executor(process: subprocess.Popen[str], rng: random.Random) -> None:
     """One of the executors that a query has at the moment, if there is one."""
     command = ["pgrep", "--session", str(process.pid), "--full", "CoarseGrainedExecutorBackend"]
@@ -107,6 +119,7 @@ def test_killed_query_goes_on_exactly_where_it_was(
         if process.poll() is not None:
             break  # All is written.
         kill(process)
+        forget_first_batch(tmp_path / "checkpoint")
         kills += 1
     assert kills
     process = start(tmp_path, operation)
