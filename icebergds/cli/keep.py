@@ -104,7 +104,7 @@ def maintain(
     given = {
         "max_bytes": max_bytes,
         "max_seconds": max_seconds,
-        "expire_older_than": _moment(expire_older_than),
+        "expire_older_than": moment(expire_older_than),
         "retain_last": retain_last,
         "remove_orphan_files": remove_orphan_files,
     }
@@ -168,7 +168,7 @@ def expire(
 ) -> Answer:
     """Removes old snapshots, and the files that only they use."""
     expired = at.load_table(table).expire_snapshots(
-        _moment(older_than),
+        moment(older_than),
         retain_last,
         snapshot or None,
         clean_expired_metadata=clean_expired_metadata,
@@ -188,7 +188,7 @@ def orphans(
 ) -> Answer:
     """Finds files that nothing refers to, and deletes them."""
     found = at.load_table(table).remove_orphan_files(
-        _moment(older_than), location, dry_run=not apply, options=_options(option)
+        moment(older_than), location, dry_run=not apply, options=_options(option)
     )
     some = bool(found.orphan_files_count)
     return Answer(plain(found), str(found), Exit.FOUND if some and not apply else Exit.DONE)
@@ -323,7 +323,7 @@ def _options(texts: Sequence[str]) -> dict[str, str]:
     return properties_of(list(texts), "--option")
 
 
-def _moment(text: str | None) -> timedelta | str | None:
+def moment(text: str | None) -> timedelta | str | None:
     """An age such as `7d`, or a time."""
     if text is None:
         return None

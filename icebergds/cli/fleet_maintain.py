@@ -1,0 +1,214 @@
+"""The command `fleet maintain`: maintains many tables as a policy says, the most useful first."""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+
+import typer
+
+from icebergds.cli.answer import Answer, Exit, plain
+from icebergds.cli.fleet_policy import FleetPolicy, read_policy
+from icebergds.cli.keep import Apply, Jobs
+from icebergds.cli.many import NamedTable, OfTable, each_table, tables_of
+from icebergds.cli.place import Place
+from icebergds.cli.spark import quiet_session
+from icebergds.display import counted, size_text
+from icebergds.operations.maintenance.policy import MaintenancePolicy
+
+_Number = TypeVar("_Number", int, float)
+
+if TYPE_CHECKING:
+    from icebergds import MaintenanceReport, MaintenanceStep, Table, TableHealth
+
+
+def maintain(
+    at: Place,
+    target: Annotated[
+        str | None,
+        typer.Argument(metavar="[CATALOG|NAMESPACE]", help="By default the whole catalog."),
+    ] = None,
+    policy: Annotated[
+        Path | None, typer.Option(help="A TOML file: which tables get what, and the budget.")
+    ] = None,
+    check: Annotated[bool, typer.Option("--check", help="Only check the policy.")] = False,
+    apply: Apply = False,
+    jobs: Jobs = 1,
+) -> Answer:
+    """Maintains many tables, the most useful work first; a line of JSON for each action."""
+    chosen = FleetPolicy() if policy is None else read_policy(policy)
+    if check:
+        return Answer({"policy": str(policy), "rules": len(chosen.rules)}, "the policy is right")
+    tables = [table for table in tables_of(at, target) if chosen.of_table(table.name) is not None]
+    measured = list(each_table(tables, lambda table: table.health(), jobs))
+    run = _Run(chosen, apply, jobs)
+    for failed in measured:
+        if failed.error is not None:
+            run.tell_failure(failed)
+    ordered = _most_useful_first(tables, measured)
+    session: AbstractContextManager[object] = nullcontext()
+    if ordered and chosen.needs_spark:
+        session = quiet_session()
+    with session, ThreadPoolExecutor(jobs) as pool:
+        for _ in pool.map(run.maintain, ordered):
+            pass
+    return run.answer(len(tables), len(ordered))
+
+
+@dataclass(slots=True)
+class _Run:
+    """What has been done, by threads that take turns.
+
+    Attributes:
+        idle: how many threads have no table.
+        bytes_read: by the tables that are done.
+        bytes_allowed: for the tables that are worked on, if there is a budget.
+        counts: steps by their state, and failed tables.
+    """
+
+    policy: FleetPolicy
+    apply: bool
+    idle: int
+    began: float = field(default_factory=time.monotonic)
+    bytes_read: int = 0
+    bytes_allowed: int = 0
+    counts: Counter[str] = field(default_factory=Counter)
+    not_begun: list[str] = field(default_factory=list)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def maintain(self, table: NamedTable) -> None:
+        """Maintains a table, within what is left of the budget."""
+        policy = self._begun(table.name)
+        if policy is None:
+            return
+        report = None
+        try:
+            report = _maintained(table.load(), policy, self.apply)
+        except Exception as error:
+            self.tell_failure(OfTable(table.name, None, error))
+        with self.lock:
+            self.idle += 1
+            if self.policy.max_bytes is not None:
+                self.bytes_allowed -= policy.max_bytes or 0
+            if report is not None:
+                self._tell_steps(table.name, report)
+
+    def tell_failure(self, failed: OfTable[Any]) -> None:
+        """Says that a table failed as a whole."""
+        with self.lock:
+            kind = type(failed.error).__name__
+            error = {"type": kind, "message": str(failed.error)}
+            self._tell({"table": failed.name, "state": "failed", "error": error})
+            self.counts["tables that failed"] += 1
+
+    def answer(self, tables: int, sick: int) -> Answer:
+        """The summary."""
+        seconds = time.monotonic() - self.began
+        data = {
+            "tables": tables,
+            "with_something_to_do": sick,
+            "counts": dict(self.counts),
+            "not_begun": self.not_begun,
+            "bytes_read": self.bytes_read,
+            "seconds": round(seconds, 3),
+            "applied": self.apply,
+        }
+        parts = [f"{number:,} {what}" for what, number in self.counts.items()]
+        if self.not_begun:
+            parts.append(f"{counted(len(self.not_begun), 'table')} not begun, as the budget ended")
+        shown = (
+            f"{counted(tables, 'table')}, {sick:,} with something to do: "
+            f"{', '.join(parts) or 'nothing was worth it'}; {size_text(self.bytes_read)} read, "
+            f"{seconds:,.0f} s{'' if self.apply else '; dry run, --apply does it'}"
+        )
+        return Answer({"summary": data}, shown, self._status(sick))
+
+    def _status(self, sick: int) -> Exit:
+        if self.counts["failed"] or self.counts["tables that failed"]:
+            return Exit.FAILED
+        is_left = bool(self.not_begun or self.counts["skipped"])
+        return Exit.FOUND if is_left or (sick and not self.apply) else Exit.DONE
+
+    def _begun(self, name: str) -> MaintenancePolicy | None:
+        """The policy of a table that is begun, within the budget; None if it may not be."""
+        own = self.policy.of_table(name)
+        assert own is not None
+        with self.lock:
+            seconds = _left(self.policy.max_seconds, time.monotonic() - self.began)
+            nbytes = _left(self.policy.max_bytes, self.bytes_read + self.bytes_allowed)
+            is_over = any(left is not None and left <= 0 for left in (seconds, nbytes))
+            if is_over or not self.policy.is_open(datetime.now()):
+                self.not_begun.append(name)
+                return None
+            if nbytes is not None:
+                # So that what all threads may read together is within the budget.
+                nbytes = _least(own.max_bytes, max(nbytes // self.idle, 1))
+                self.bytes_allowed += nbytes or 0
+            else:
+                nbytes = own.max_bytes
+            self.idle -= 1
+        return replace(own, max_seconds=_least(own.max_seconds, seconds), max_bytes=nbytes)
+
+    def _tell_steps(self, name: str, report: MaintenanceReport) -> None:
+        for step in report.steps:
+            self._tell({"table": name, **_step(step)})
+            self.counts[str(step.state)] += 1
+            if self.apply:
+                self.bytes_read += step.size_in_bytes
+        if not report.steps:
+            self.counts["tables with nothing to do"] += 1
+
+    def _tell(self, line: dict[str, Any]) -> None:
+        print(json.dumps(line, ensure_ascii=False), file=sys.stdout, flush=True)
+
+
+def _most_useful_first(
+    tables: Sequence[NamedTable], measured: Sequence[OfTable[TableHealth]]
+) -> list[NamedTable]:
+    """The tables that maintenance does something for, by what reads of them cost for nothing."""
+    sick = [
+        (health.deletes.overhead_bytes + health.files.to_rewrite_bytes, table)
+        for table, found in zip(tables, measured, strict=True)
+        if (health := found.result) is not None and not health.is_healthy
+    ]
+    return [table for _, table in sorted(sick, key=lambda each: -each[0])]
+
+
+def _maintained(table: Table, policy: MaintenancePolicy, apply: bool) -> MaintenanceReport:
+    from icebergds.errors import MaintenanceError
+
+    try:
+        return table.maintain(policy, dry_run=not apply, progress=False)
+    except MaintenanceError as error:
+        report: MaintenanceReport = error.report
+        return report
+
+
+def _step(step: MaintenanceStep) -> dict[str, Any]:
+    return {
+        "action": step.action,
+        "state": str(step.state),
+        "reason": step.reason,
+        "note": step.note,
+        "size_in_bytes": step.size_in_bytes,
+        "seconds": round(step.seconds, 3),
+        "result": plain(step.result),
+    }
+
+
+def _left(limit: _Number | None, used: _Number) -> _Number | None:
+    return None if limit is None else limit - used
+
+
+def _least(first: _Number | None, second: _Number | None) -> _Number | None:
+    return min((each for each in (first, second) if each is not None), default=None)
