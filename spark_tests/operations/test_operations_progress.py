@@ -263,8 +263,10 @@ def test_without_a_terminal_lines_are_logged(table: Table, tmp_path: Path) -> No
 
 def test_ctrl_c_keeps_what_is_committed_and_deletes_the_rest(table: Table) -> None:
     before, snapshots = ids_of(table), len(table.snapshots())
+    # What starts the tests may ignore Ctrl-C, as shells do for jobs in the background.
     code = f"""
-from icebergds.interrupts import check_stopped
+import signal
+signal.signal(signal.SIGINT, signal.default_int_handler)
 try:
     {_REWRITING}
 except KeyboardInterrupt:

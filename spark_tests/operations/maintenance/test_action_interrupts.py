@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import random
 import signal
+from collections.abc import Iterator
 
 import pytest
 from actions import CASES, Place, Places, act
@@ -18,6 +19,14 @@ from icebergds.testing.faulty_system import faulty_system
 
 _CHANGES = ("os.open", "os.link", "OSFile", "OSFile.close", "os.replace", "sqlite.commit")
 _INTERRUPTS = rounds("ICEBERGDS_INTERRUPTS", pull=6, nightly=60)
+
+
+@pytest.fixture(autouse=True)
+def _ctrl_c_is_heard() -> Iterator[None]:
+    """What starts the tests may ignore it, as shells do for jobs in the background."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.mark.parametrize(("action", "kind"), CASES)
