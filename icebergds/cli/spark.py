@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import sys
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from tempfile import TemporaryFile
@@ -25,6 +26,8 @@ def quiet_session(remote: str | None = None) -> Iterator[SparkSession]:
 
     from icebergds.statements.registration import register
 
+    # Of versions of pandas, for whoever calls its functions.
+    warnings.filterwarnings("ignore", module=r"pyspark\.")
     # It repeats every error of a query, as JSON with the JVM's trace.
     logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
     builder = SparkSession.builder.appName("icebergds")
