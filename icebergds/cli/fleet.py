@@ -12,5 +12,4 @@ def add_fleet_commands(app: typer.Typer) -> None:
     """Adds the commands to the app."""
     fleet = typer.Typer(help="Looks after all tables of a catalog.", no_args_is_help=True)
     command(fleet)(maintain)
-    command(fleet, "version")(lambda at: None)
     app.add_typer(fleet, name="fleet", rich_help_panel="Keep")
