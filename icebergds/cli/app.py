@@ -9,6 +9,7 @@ import typer
 from icebergds.cli.answer import Answer
 from icebergds.cli.change import add_change_commands
 from icebergds.cli.command import add_common_options, command
+from icebergds.cli.fleet import add_fleet_commands
 from icebergds.cli.keep import add_keep_commands
 from icebergds.cli.look import add_look_commands
 from icebergds.cli.place import Place
@@ -39,6 +40,7 @@ def new_app() -> typer.Typer:
     add_sql_command(app)
     add_change_commands(app)
     add_keep_commands(app)
+    add_fleet_commands(app)
     command(app)(version)
     return app
 

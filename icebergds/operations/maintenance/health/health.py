@@ -85,6 +85,18 @@ class TableHealth:
         """Whether there is no advice."""
         return not self.advice
 
+    def to_html(self) -> str:
+        """One HTML page with charts, which needs no network; `Table.report` writes it to a file.
+
+        Raises:
+            ImportError: jinja2 or matplotlib is not installed.
+        """
+        from icebergds.operations.maintenance.fleet.cost import report_of
+        from icebergds.operations.maintenance.fleet.page import render_page
+
+        title = f"Health of {self.table}"
+        return render_page(title, [report_of(self)], measured_ms=now_ms())
+
     def __str__(self) -> str:
         lines = ["== Iceberg Health =="]
         for name, texts in _lines(self):
