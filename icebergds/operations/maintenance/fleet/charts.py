@@ -188,6 +188,7 @@ def _line(axes: Axes, states: Sequence[RetainedState], refs: Sequence[RefPositio
             fontsize=_TEXT,
             ha=place,
             va="bottom" if side > 0 else "top",
+            parse_math=False,
         )
     axes.set_ylim(-1.1, 1.1)
     axes.set_yticks([])

@@ -14,7 +14,7 @@ INK, BAR, MARK, RULE = "#010101", "#020202", "#030303", "#040404"
 """Colours that stand for those of the page: of text, of data, of marks, of lines."""
 
 _OF_PAGE = {INK: "currentColor", BAR: "var(--bar)", MARK: "var(--mark)", RULE: "var(--rule)"}
-_SETTINGS: dict[Any, Any] = {"svg.fonttype": "none", "text.parse_math": False, "text.usetex": False}
+_SETTINGS: dict[Any, Any] = {"svg.fonttype": "none"}
 _DROPPED = re.compile(r"<metadata>.*?</metadata>|<defs>\s*<style.*?</style>\s*</defs>", re.DOTALL)
 _TAG = re.compile(r"<[^>]*>")
 _COLOUR = re.compile("|".join(_OF_PAGE))
