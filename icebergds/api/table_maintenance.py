@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from icebergds.api.jobs import filter_argument, task_runner, zone_of
@@ -90,6 +91,52 @@ class TableMaintenance(TableBase):
             UnsupportedFeatureError: the table is encrypted.
         """
         return health(self._state, text_argument("branch", branch))
+
+    def report(
+        self,
+        path: str | Path,
+        branch: str | None = None,
+        *,
+        orphans: bool = False,
+        prices: str | Path | Mapping[str, Any] | None = None,
+    ) -> TableHealth:
+        """Writes what `health` finds to one HTML file, with charts, and the commands to run.
+
+        The file needs no network. It needs jinja2 and matplotlib: the extra `report`.
+
+        Args:
+            path: the local file to write.
+            branch: the branch to look at; main by default.
+            orphans: whether to list the table's directory, and say what orphan files hold.
+            prices: what storage and reads cost: a TOML file, or its keys and values; see
+                docs/fleets.md.
+
+        Raises:
+            InvalidOptionError: an argument or the price file is wrong.
+            StorageError: the file cannot be written.
+            ImportError: jinja2 or matplotlib is not installed.
+            IcebergError: as for `health`.
+        """
+        from icebergds.operations.maintenance.fleet.cost import report_of
+        from icebergds.operations.maintenance.fleet.page import (
+            render_page,
+            require_report_packages,
+            write_page,
+        )
+        from icebergds.operations.maintenance.fleet.prices import prices_of, read_prices
+
+        require_report_packages()
+        known = prices_of(prices) if isinstance(prices, Mapping) else prices and read_prices(prices)
+        searches = flag_argument("orphans", orphans)
+
+        def find_orphans() -> OrphanFiles:
+            return self.remove_orphan_files(dry_run=True, options={"stream-results": "true"})
+
+        measured = self.health(branch)
+        report = report_of(measured, known or None, find_orphans if searches else None)
+        page = render_page(f"Health of {self.name}", [report], measured_ms=now_ms())
+        write_page(path, page)
+        return measured
 
     @shows_progress
     def verify(

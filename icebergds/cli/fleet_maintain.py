@@ -18,18 +18,23 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 import typer
 
 from icebergds.cli.answer import Answer, Exit, plain
-from icebergds.cli.fleet_policy import FleetPolicy, read_policy
 from icebergds.cli.keep import Apply, Jobs
 from icebergds.cli.many import NamedTable, OfTable, each_table, tables_of
 from icebergds.cli.place import Place
 from icebergds.cli.spark import quiet_session
 from icebergds.display import counted, size_text
-from icebergds.operations.maintenance.policy import MaintenancePolicy
 
 _Number = TypeVar("_Number", int, float)
 
 if TYPE_CHECKING:
-    from icebergds import MaintenanceReport, MaintenanceStep, Table, TableHealth
+    from icebergds import (
+        MaintenancePolicy,
+        MaintenanceReport,
+        MaintenanceStep,
+        Table,
+        TableHealth,
+    )
+    from icebergds.cli.fleet_policy import FleetPolicy
 
 
 def maintain(
@@ -46,6 +51,8 @@ def maintain(
     jobs: Jobs = 1,
 ) -> Answer:
     """Maintains many tables, the most useful work first; a line of JSON for each action."""
+    from icebergds.cli.fleet_policy import FleetPolicy, read_policy
+
     chosen = FleetPolicy() if policy is None else read_policy(policy)
     if check:
         return Answer({"policy": str(policy), "rules": len(chosen.rules)}, "the policy is right")

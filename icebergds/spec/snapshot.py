@@ -137,7 +137,7 @@ def _row(snapshot: Snapshot, vectors_only: Set[int]) -> tuple[str, ...]:
         time_text(snapshot.timestamp_ms),
         str(snapshot.timestamp_ms),
         printable(snapshot.operation or "", 12),
-        _number(_count(snapshot, "added-records")),
+        _number(summary_count(snapshot, "added-records")),
         _deleted_rows(snapshot, vectors_only),
         _live_rows(snapshot, vectors_only),
     )
@@ -145,7 +145,7 @@ def _row(snapshot: Snapshot, vectors_only: Set[int]) -> tuple[str, ...]:
 
 def _live_rows(snapshot: Snapshot, vectors_only: Set[int]) -> str:
     """The rows that are not deleted; the most that there can be, if the summary tells no more."""
-    in_files = _count(snapshot, "total-records")
+    in_files = summary_count(snapshot, "total-records")
     if in_files is None:
         return ""
     is_exact = snapshot.snapshot_id in vectors_only
@@ -154,22 +154,22 @@ def _live_rows(snapshot: Snapshot, vectors_only: Set[int]) -> str:
 
 def _deleted_rows(snapshot: Snapshot, vectors_only: Set[int]) -> str:
     """The rows that a commit deleted, those that it wrote again included, or the most there are."""
-    in_files = _count(snapshot, "deleted-records") or 0
-    added = _count(snapshot, "added-position-deletes") or 0
+    in_files = summary_count(snapshot, "deleted-records") or 0
+    added = summary_count(snapshot, "added-position-deletes") or 0
     parent = snapshot.parent_snapshot_id
     if snapshot.snapshot_id in vectors_only and (parent is None or parent in vectors_only):
-        removed = _count(snapshot, "removed-position-deletes") or 0
+        removed = summary_count(snapshot, "removed-position-deletes") or 0
         return _number(in_files + added - removed or None)
     if not in_files and (own := _own_changes(snapshot)) is not None:
         return _number(own)
-    is_known = not _count(snapshot, "added-equality-deletes") and in_files + added
+    is_known = not summary_count(snapshot, "added-equality-deletes") and in_files + added
     return f"≤ {in_files + added:,}" if is_known else ""
 
 
 def _own_changes(snapshot: Snapshot) -> int | None:
     """The rows that a statement of ours deleted or wrote again; None if it was none."""
-    deleted = _count(snapshot, "icebergds.rows-deleted")
-    updated = _count(snapshot, "icebergds.rows-updated")
+    deleted = summary_count(snapshot, "icebergds.rows-deleted")
+    updated = summary_count(snapshot, "icebergds.rows-updated")
     return None if deleted is None or updated is None else deleted + updated
 
 
@@ -182,14 +182,14 @@ def _with_vectors_only(snapshots: Iterable[Snapshot]) -> set[int]:
     found: set[int] = set()
     # A parent has a lower sequence number; those of version 1 have no deletes.
     for snapshot in sorted(snapshots, key=lambda each: each.sequence_number):
-        has_none = _count(snapshot, "total-delete-files") == 0
-        is_added = bool(_count(snapshot, "added-position-deletes"))
-        are_vectors = not is_added or bool(_count(snapshot, "added-dvs"))
+        has_none = summary_count(snapshot, "total-delete-files") == 0
+        is_added = bool(summary_count(snapshot, "added-position-deletes"))
+        are_vectors = not is_added or bool(summary_count(snapshot, "added-dvs"))
         if has_none or (
             (snapshot.parent_snapshot_id is None or snapshot.parent_snapshot_id in found)
             and are_vectors
-            and not _count(snapshot, "added-position-delete-files")
-            and _count(snapshot, "total-equality-deletes") == 0
+            and not summary_count(snapshot, "added-position-delete-files")
+            and summary_count(snapshot, "total-equality-deletes") == 0
             and _positions(snapshot) is not None
         ):
             found.add(snapshot.snapshot_id)
@@ -197,10 +197,11 @@ def _with_vectors_only(snapshots: Iterable[Snapshot]) -> set[int]:
 
 
 def _positions(snapshot: Snapshot) -> int | None:
-    return _count(snapshot, "total-position-deletes")
+    return summary_count(snapshot, "total-position-deletes")
 
 
-def _count(snapshot: Snapshot, name: str) -> int | None:
+def summary_count(snapshot: Snapshot, name: str) -> int | None:
+    """A number in a snapshot's summary; None if there is none, or it is malformed."""
     text = snapshot.summary.get(name, "")
     return int(text) if text.isascii() and text.isdigit() and len(text) < 20 else None
 

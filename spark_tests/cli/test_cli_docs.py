@@ -1,4 +1,4 @@
-"""Every example of the page on the command line works."""
+"""Every example of the pages on the command line works."""
 
 from __future__ import annotations
 
@@ -11,11 +11,13 @@ from command_line import Command
 
 from icebergds import Catalog
 
-_PAGE = Path(__file__).parents[2] / "docs" / "command-line.md"
+_DOCS = Path(__file__).parents[2] / "docs"
+_PAGES = [_DOCS / "command-line.md", _DOCS / "fleets.md"]
 
 
 def _lines() -> list[str]:
-    blocks = re.findall(r"^```bash\n(.*?)^```$", _PAGE.read_text(), re.MULTILINE | re.DOTALL)
+    text = "".join(page.read_text() for page in _PAGES)
+    blocks = re.findall(r"^```bash\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
     return [line for block in blocks for line in block.splitlines() if line.strip()]
 
 
@@ -30,6 +32,10 @@ def test_every_example_works(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "rows.csv").write_text("id,name\n7,seven\n")
+    *_, policy = re.findall(
+        r"^```toml\n(.*?)^```$", _PAGES[1].read_text(), re.MULTILINE | re.DOTALL
+    )
+    (tmp_path / "policy.toml").write_text(policy)
     lake.load_table("db.events").manage_snapshots().create_tag("v1").commit()
     lake.create_table("db.copy", "id bigint, name string")
     run = set()
@@ -51,6 +57,6 @@ def test_every_command_is_on_the_page(icebergds: Command) -> None:
     shown = icebergds("--help").out
     commands = set(re.findall(r"^│ ([a-z][a-z-]*) ", shown, re.MULTILINE))
     assert "describe" in commands
-    text = _PAGE.read_text()
+    text = "".join(page.read_text() for page in _PAGES)
     missing = {name for name in commands if name not in text}
     assert missing == {"version", "uuid", "location"} - set(text.split())

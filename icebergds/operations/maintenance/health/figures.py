@@ -9,7 +9,7 @@ import numpy as np
 
 from icebergds.commit.file_selection import FileKey, file_key
 from icebergds.commit.operations import TableState
-from icebergds.commit.retention import ExpiryRequest, choose_expired
+from icebergds.commit.retention import Expiry, ExpiryRequest, choose_expired
 from icebergds.errors import MissingFileError, StorageError
 from icebergds.formats.deletes.position_deletes import only_data_path
 from icebergds.operations.maintenance.deletes.dangling_deletes import is_older
@@ -204,8 +204,8 @@ def measure_manifests(manifests: Sequence[ManifestFile], metadata: TableMetadata
     )
 
 
-def measure_metadata(state: TableState, request: ExpiryRequest) -> MetadataHealth:
-    """Measures the snapshots and the metadata file of a table.
+def expirable(state: TableState, request: ExpiryRequest) -> Expiry:
+    """What `expire_snapshots()` would remove: nothing if `gc.enabled` is false.
 
     Args:
         request: what may expire, and the current time.
@@ -213,17 +213,24 @@ def measure_metadata(state: TableState, request: ExpiryRequest) -> MetadataHealt
     Raises:
         InvalidOptionError: a property `history.expire.*` or `gc.enabled` is malformed.
     """
-    metadata = state.metadata
-    times = [snapshot.timestamp_ms for snapshot in metadata.snapshots]
-    expirable = refs = 0
-    if GC_ENABLED.of(metadata.properties):
-        expiry = choose_expired(request, metadata, state.name)
-        expirable, refs = len(expiry.snapshot_ids), len(expiry.refs)
+    if not GC_ENABLED.of(state.metadata.properties):
+        return Expiry((), ())
+    return choose_expired(request, state.metadata, state.name)
+
+
+def measure_metadata(state: TableState, expiry: Expiry, now_ms: int) -> MetadataHealth:
+    """Measures the snapshots and the metadata file of a table.
+
+    Args:
+        expiry: what may expire.
+        now_ms: the current time.
+    """
+    times = [snapshot.timestamp_ms for snapshot in state.metadata.snapshots]
     return MetadataHealth(
         snapshots=len(times),
-        oldest_age_ms=max(request.now_ms - min(times), 0) if times else None,
-        expirable_snapshots=expirable,
-        expirable_refs=refs,
+        oldest_age_ms=max(now_ms - min(times), 0) if times else None,
+        expirable_snapshots=len(expiry.snapshot_ids),
+        expirable_refs=len(expiry.refs),
         metadata_bytes=_metadata_size(state),
     )
 

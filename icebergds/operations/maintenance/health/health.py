@@ -20,6 +20,7 @@ from icebergds.operations.maintenance.health.figures import (
     ManifestHealth,
     MetadataHealth,
     equality_deletes,
+    expirable,
     measure_deletes,
     measure_files,
     measure_manifests,
@@ -27,6 +28,8 @@ from icebergds.operations.maintenance.health.figures import (
     position_deletes,
     suspected_deletes,
 )
+from icebergds.operations.maintenance.health.history import TableHistory, measure_history
+from icebergds.operations.maintenance.health.layout import FileLayout, measure_layout
 from icebergds.operations.maintenance.listed_paths import ListedPaths
 from icebergds.operations.maintenance.rewrite.options import RewriteOptions
 from icebergds.operations.maintenance.rewrite.plan import FileGroup, plan_groups
@@ -61,6 +64,10 @@ class TableHealth:
         metadata: for all branches: `snapshots`, `oldest_age_ms`, `expirable_snapshots`,
             `expirable_refs`, `metadata_bytes`.
         advice: the actions that are worth it, in the order in which to run them.
+        layout: how files are distributed: `sizes`, `rows`, `deletes`, `with_deletes`, `partitions`,
+            `largest`, `skew`.
+        history: for all branches: `commits`, `operations`, `refs`, `held_bytes`, `expirable_bytes`,
+            `unrecorded`; and of the branch: `growth`.
     """
 
     table: str
@@ -70,11 +77,25 @@ class TableHealth:
     manifests: ManifestHealth
     metadata: MetadataHealth
     advice: tuple[Advice, ...]
+    layout: FileLayout
+    history: TableHistory
 
     @property
     def is_healthy(self) -> bool:
         """Whether there is no advice."""
         return not self.advice
+
+    def to_html(self) -> str:
+        """One HTML page with charts, which needs no network; `Table.report` writes it to a file.
+
+        Raises:
+            ImportError: jinja2 or matplotlib is not installed.
+        """
+        from icebergds.operations.maintenance.fleet.cost import report_of
+        from icebergds.operations.maintenance.fleet.page import render_page
+
+        title = f"Health of {self.table}"
+        return render_page(title, [report_of(self)], measured_ms=now_ms())
 
     def __str__(self) -> str:
         lines = ["== Iceberg Health =="]
@@ -143,7 +164,8 @@ def examine(
     found = Findings(
         metadata, options, files, groups, dangling, suspected, manifests, given, expiry, purges
     )
-    of_metadata = measure_metadata(state, expiry)
+    expiring = expirable(state, expiry)
+    of_metadata = measure_metadata(state, expiring, expiry.now_ms)
     measured = TableHealth(
         table=state.name,
         branch=branch,
@@ -152,6 +174,8 @@ def examine(
         manifests=measure_manifests(manifests, metadata),
         metadata=of_metadata,
         advice=advise(found, of_metadata),
+        layout=measure_layout(files, metadata),
+        history=measure_history(metadata, snapshot, frozenset(expiring.snapshot_ids)),
     )
     return measured, groups
 

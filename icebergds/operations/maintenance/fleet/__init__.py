@@ -1,0 +1,1 @@
+"""Says what tables cost beyond the least possible, side by side, as one HTML file."""
