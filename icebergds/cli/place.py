@@ -49,7 +49,10 @@ class Place:
         first, _, rest = name.partition(".")
         if not self._names_catalog and is_configured(first):
             return Place(first).load_catalog(), rest
-        return self.load_catalog(), name
+        catalog = self.load_catalog()
+        if first == catalog.name and not catalog.namespace_exists(first):
+            return catalog, rest
+        return catalog, name
 
     def load_table(self, name: str) -> Table:
         """A table, by its name or its location."""

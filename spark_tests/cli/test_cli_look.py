@@ -16,6 +16,10 @@ def test_namespaces_and_tables_are_listed(lake: Catalog, icebergds: Command) -> 
     assert icebergds("list", "db", "--json").json == {"namespaces": [], "tables": ["db.events"]}
     # A name may begin with that of the catalog.
     assert icebergds("list", "lake.db").out == "kind   name\ntable  db.events\n"
+    place = ("--catalog", "own", "--warehouse", lake.properties["warehouse"], "--json")
+    assert icebergds("list", "own.db", *place).json["tables"] == ["db.events"]
+    assert icebergds("list", "own", *place).json == {"namespaces": ["db"]}
+    assert icebergds("health", "own", *place).json["table"] == "own.db.events"
 
 
 @pytest.mark.parametrize("name", ["db.events", "lake.db.events", "location", "metadata file"])
