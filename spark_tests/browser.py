@@ -67,10 +67,6 @@ class Browser:
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         self._call("Emulation.setEmulatedMedia", media=media, features=[scheme])
 
-    def scripts(self, enabled: bool) -> None:
-        """Whether pages that are opened from now on may run JavaScript."""
-        self._call("Emulation.setScriptExecutionDisabled", value=not enabled)
-
     def screenshot(self, path: Path) -> bytes:
         """Writes a picture of the whole page."""
         taken = self._call("Page.captureScreenshot", captureBeyondViewport=True)

@@ -210,6 +210,7 @@ def test_the_report_in_a_browser(
     assert chromium.run("document.querySelectorAll('.page.shown svg').length") >= 6
     assert "<script>alert(2)" in chromium.run("document.querySelector('.page.shown').textContent")
 
+    chromium.looks(1280)
     chromium.run("location.hash = '#all'")
     chromium.wait("!document.querySelector('.page.shown')")
     # The name sorts upwards first, and then downwards.
@@ -237,7 +238,7 @@ def test_the_report_without_javascript_and_in_print(
     out = tmp_path / "report.html"
     icebergds("fleet", "scan", "--out", out)
     static = tmp_path / "static.html"
-    # As a browser that runs no script has it.
+    # What a browser shows that runs no script.
     static.write_text(re.sub("(?s)<script>.*</script>", "", out.read_text()))
     chromium.looks(1280, media="print")
     chromium.open(static)

@@ -103,6 +103,11 @@ def _for_deleting(session: SparkSession, directory: Path) -> dict[str, Any]:
     return {}
 
 
+def _for_fleets(session: SparkSession, directory: Path) -> dict[str, Any]:
+    (directory / "data").mkdir()
+    return {}
+
+
 def _for_maintenance(session: SparkSession, directory: Path) -> dict[str, Any]:
     """A branch, and a partition field that was added."""
     table = icebergds.load_table("lake.db.events")
@@ -156,6 +161,7 @@ _GIVEN = {
     "docs/catalogs.md": _for_catalogs,
     "docs/changing.md": _for_changing,
     "docs/deleting-for-good.md": _for_deleting,
+    "docs/fleets.md": _for_fleets,
     "docs/maintenance.md": _for_maintenance,
     "docs/procedures.md": _for_procedures,
     "docs/sql.md": _for_sql,

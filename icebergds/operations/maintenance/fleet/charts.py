@@ -234,7 +234,7 @@ def _rounded(value: float, least: float) -> float:
     """A value with one or two digits, not above it."""
     if value <= least:
         return least
-    unit = 10.0 ** np.floor(np.log10(value)) / 2
+    unit = max(10.0 ** np.floor(np.log10(value)) / 2, least)
     return float(np.floor(value / unit) * unit)
 
 
