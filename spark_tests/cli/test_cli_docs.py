@@ -32,10 +32,9 @@ def test_every_example_works(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "rows.csv").write_text("id,name\n7,seven\n")
-    *_, policy = re.findall(
-        r"^```toml\n(.*?)^```$", _PAGES[1].read_text(), re.MULTILINE | re.DOTALL
-    )
-    (tmp_path / "policy.toml").write_text(policy)
+    settings = re.findall(r"^```toml\n(.*?)^```$", _PAGES[1].read_text(), re.MULTILINE | re.DOTALL)
+    for name, text in zip(("prices", "policy"), settings, strict=True):
+        (tmp_path / f"{name}.toml").write_text(text)
     lake.load_table("db.events").manage_snapshots().create_tag("v1").commit()
     lake.create_table("db.copy", "id bigint, name string")
     run = set()
