@@ -149,7 +149,7 @@ $(VENV)/.installed: $(VENV)/.installed-for-use
 $(SPARK41)/.installed: pyproject.toml
 	$(PYTHON) -m venv $(SPARK41)
 	$(SPARK41)/bin/python -m pip install --quiet --upgrade pip
-	$(SPARK41)/bin/python -m pip install --quiet --editable ".[s3,sql-postgres,yaml]" \
+	$(SPARK41)/bin/python -m pip install --quiet --editable ".[cli,s3,sql-postgres,yaml]" \
 		"pyspark[connect]==4.1.*" pytest pytest-xdist pytest-rerunfailures hypothesis
 	touch $@
 
