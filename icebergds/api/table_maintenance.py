@@ -29,7 +29,10 @@ from icebergds.operations.maintenance.deletes.rewrite_position_deletes import (
 )
 from icebergds.operations.maintenance.health.health import TableHealth, health
 from icebergds.operations.maintenance.maintain import MaintenanceRequest, maintain
-from icebergds.operations.maintenance.maintained_branch import maintained_branch
+from icebergds.operations.maintenance.maintained_branch import (
+    check_maintained_branch,
+    maintained_branch,
+)
 from icebergds.operations.maintenance.policy import MaintenancePolicy, policy_of
 from icebergds.operations.maintenance.report import MaintenanceReport
 from icebergds.operations.maintenance.rewrite.options import RewriteOptions
@@ -189,6 +192,8 @@ class TableMaintenance(TableBase):
         """
         chosen = _depth(text_argument("depth", depth))
         if not flag_argument("repair", repair):
+            if name := text_argument("branch", branch):
+                check_maintained_branch(self._state, name)
             return verify(self._state, chosen, task_runner(spark))
         with nothing_committed(self.name):
             table = self._current()

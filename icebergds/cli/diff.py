@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from icebergds import Difference, Table
     from icebergds.cli.values import Special
 
+    Sides = tuple[Special, ...]
+
 Side = Annotated[
     str,
     typer.Argument(help="A table, or TABLE@REF: a snapshot id, branch or tag of it."),
@@ -60,15 +62,19 @@ def diff(
         for each, given in ((table, ref), (other, other_ref))
     ]
     found = scans[0].diff(scans[1], by, with_rows=not summary)
-    special = special_fields(other.schemas().values())
+    # Each side has field ids of its own.
+    sides = tuple(special_fields(each.schemas().values()) for each in (table, other))
     status = Exit.DONE if found.is_same else Exit.FOUND
-    return Answer(_data(found, special, limit), _parts(found, special, limit), status)
+    return Answer(_data(found, sides, limit), _parts(found, sides, limit), status)
 
 
 def _split(side: str) -> tuple[str, str]:
-    name, _, ref = side.rpartition("@")
-    # An `@` before a slash is part of a location.
-    return (name, ref) if "@" in side and "/" not in ref else (side, "")
+    name, _, ref = side.partition("@")
+    if "/" in name:
+        # In a location, an `@` before a slash is a part of it.
+        name, _, ref = side.rpartition("@")
+        return (name, ref) if name and "/" not in ref else (side, "")
+    return name, ref
 
 
 def _snapshot(table: Table, ref: str) -> dict[str, Any]:
@@ -84,9 +90,10 @@ def _snapshot(table: Table, ref: str) -> dict[str, Any]:
     )
 
 
-def _parts(found: Difference, special: Special, limit: int) -> list[str | Grid]:
+def _parts(found: Difference, sides: Sides, limit: int) -> list[str | Grid]:
     parts: list[str | Grid] = [str(found)]
-    for title, differing in (("removed", found.removed), ("added", found.added)):
+    titles = ("removed", "added")
+    for title, differing, special in zip(titles, (found.removed, found.added), sides, strict=True):
         if differing is not None and differing.num_rows and limit:
             grid = grid_of(differing.slice(0, limit), special, limit)
             note = _note(title, min(limit, differing.num_rows), differing.num_rows)
@@ -94,7 +101,7 @@ def _parts(found: Difference, special: Special, limit: int) -> list[str | Grid]:
     if found.changed_after is not None and found.changed_after.num_rows and limit:
         rows = [
             [*map(_text, (*cell["key"].values(), cell["column"], cell["before"], cell["after"]))]
-            for cell in _cells(found, special, limit)
+            for cell in _cells(found, sides, limit)
         ]
         total = found.changed_after.num_rows
         note = _note("changed", min(limit, total), total)
@@ -112,7 +119,7 @@ def _text(value: Any) -> str:
     return "NULL" if value is None else as_text(value)
 
 
-def _data(found: Difference, special: Special, limit: int) -> dict[str, Any]:
+def _data(found: Difference, sides: Sides, limit: int) -> dict[str, Any]:
     from icebergds.cli.values import json_rows
 
     data = {
@@ -133,16 +140,17 @@ def _data(found: Difference, special: Special, limit: int) -> dict[str, Any]:
             "added": found.added.num_rows,
             "changed": found.changed_after.num_rows,
         }
-        data["removed"] = json_rows(found.removed.slice(0, limit), special)
-        data["added"] = json_rows(found.added.slice(0, limit), special)
-        data["changed"] = _cells(found, special, limit)
+        data["removed"] = json_rows(found.removed.slice(0, limit), sides[0])
+        data["added"] = json_rows(found.added.slice(0, limit), sides[1])
+        data["changed"] = _cells(found, sides, limit)
     return data
 
 
-def _cells(found: Difference, special: Special, limit: int) -> list[dict[str, Any]]:
+def _cells(found: Difference, sides: Sides, limit: int) -> list[dict[str, Any]]:
     """The values that differ of the first changed rows."""
     before, after = (
-        _first_rows(rows, special, limit) for rows in (found.changed_before, found.changed_after)
+        _first_rows(rows, special, limit)
+        for rows, special in zip((found.changed_before, found.changed_after), sides, strict=True)
     )
     return [
         {

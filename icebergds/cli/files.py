@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator
-from decimal import Context, Decimal
+from decimal import Context, Decimal, InvalidOperation
 from functools import partial
+from math import isinf
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -92,7 +93,7 @@ def _csv(file: Path, schema: Schema) -> ArrowRows:
     found = _fields(rows.column_names, schema)
     for at, field in enumerate(found):
         if not _is_read_by_arrow(field.field_type):
-            parse = json.loads if _is_json(field.field_type) else _as_it_is
+            parse = _parsed if _is_json(field.field_type) else _as_it_is
             texts = rows.column(at).to_pylist()
             values = [None if text is None else parse(text) for text in texts]
             rows = rows.set_column(at, field.name, _array(field, values))
@@ -101,10 +102,25 @@ def _csv(file: Path, schema: Schema) -> ArrowRows:
 
 def _json(file: Path, schema: Schema) -> ArrowRows:
     text = file.read_text(encoding="utf-8")
-    rows = json.loads(text) if text.lstrip().startswith("[") else list(_lines(text))
+    rows = _parsed(text) if text.lstrip().startswith("[") else list(_lines(text))
     fields = _fields(dict.fromkeys(name for row in rows for name in _members(row)), schema)
     columns = [_array(field, [row.get(field.name) for row in rows]) for field in fields]
     return pa.table(columns, schema=pa.schema([field_to_arrow(field) for field in fields]))
+
+
+class _Number(float):
+    """A number of JSON that is not an integer, and its text, which may have more digits."""
+
+    def __new__(cls, text: str) -> _Number:
+        number = super().__new__(cls, text)
+        number.text = text
+        return number
+
+    text: str
+
+
+def _parsed(text: str) -> Any:
+    return json.loads(text, parse_float=_Number)
 
 
 def _lines(text: str) -> Iterator[Any]:
@@ -112,7 +128,7 @@ def _lines(text: str) -> Iterator[Any]:
     for number, line in enumerate(text.split("\n"), start=1):
         if line.strip():
             try:
-                yield json.loads(line)
+                yield _parsed(line)
             except ValueError as error:
                 raise InvalidDataError(f"line {number} is not JSON: {error}") from None
 
@@ -167,7 +183,7 @@ def _array(field: NestedField, values: list[Any]) -> pa.Array:
     convert = _converter(field.field_type)
     try:
         found = [None if value is None else convert(value) for value in values]
-    except (FormatError, ValueError, ArithmeticError) as error:
+    except (FormatError, InvalidDataError, ValueError, ArithmeticError) as error:
         raise InvalidDataError(f"column {field.name}: {error}") from None
     return to_array(field.field_type, found)
 
@@ -186,6 +202,8 @@ def _converter(kind: IcebergType) -> Callable[[Any], Any]:
             return partial(_decimal, kind)
         case _ if kind.type_id in _TIMESTAMPS:
             return lambda value: from_json(kind, str(value).replace(" ", "T", 1))
+        case _ if kind.type_id in (TypeId.FLOAT, TypeId.DOUBLE):
+            return partial(_float, kind)
     return _SCALARS.get(kind.type_id, partial(from_json, kind))
 
 
@@ -207,11 +225,21 @@ def _as_it_is(value: Any) -> Any:
 
 def _decimal(kind: DecimalType, value: Any) -> Decimal:
     """A number or a text as a decimal with the digits that the type has."""
-    given = Decimal(str(value))
-    found = given.quantize(Decimal(1).scaleb(-kind.scale), context=_EXACT)
+    text = value.text if isinstance(value, _Number) else str(value)
+    try:
+        given = Decimal(text)
+        found = given.quantize(Decimal(1).scaleb(-kind.scale), context=_EXACT)
+    except InvalidOperation:
+        raise InvalidDataError(f"{text} does not fit {kind}") from None
     if found != given or len(found.as_tuple().digits) > kind.precision:
-        raise InvalidDataError(f"{value} does not fit {kind}")
+        raise InvalidDataError(f"{text} does not fit {kind}")
     return found
+
+
+def _float(kind: ScalarType, value: Any) -> Any:
+    if isinstance(value, _Number) and isinf(value):
+        raise InvalidDataError(f"{value.text} does not fit {kind}")
+    return from_json(kind, float(value) if isinstance(value, _Number) else value)
 
 
 def _variant(value: Any) -> dict[str, bytes]:

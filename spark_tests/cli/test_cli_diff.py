@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pyarrow as pa
 import pytest
 from command_line import Command
 
-from icebergds import Catalog
+from icebergds import BinaryType, Catalog, NestedField, Schema, UUIDType
 
 
 @pytest.fixture
@@ -62,3 +64,30 @@ def test_another_ref_is_told(icebergds: Command, changed: list[int]) -> None:
     told = icebergds("diff", "db.keyed@v2", "@")
     assert told.status == 2
     assert "has no branch or tag 'v2'; there are main, v1" in told.err
+
+
+def test_uuids_of_both_tables_are_shown_as_such(
+    lake: Catalog, icebergds: Command, tmp_path: Path
+) -> None:
+    # The ids of the columns are swapped between the tables.
+    for name, columns in (("db.x", ("u", "b")), ("db.y", ("b", "u"))):
+        kinds = {"u": UUIDType(), "b": BinaryType()}
+        fields = [NestedField(at, name, kinds[name]) for at, name in enumerate(columns, start=1)]
+        lake.create_table(name, Schema(tuple(fields)))
+        file = tmp_path / f"{name}.ndjson"
+        digit = 1 if name == "db.x" else 2
+        file.write_text(f'{{"u": "00000000-0000-0000-0000-00000000000{digit}", "b": "ff"}}\n')
+        assert icebergds("append", name, file, "--yes").status == 0
+    found = icebergds("diff", "db.x", "db.y", "--json").json
+    assert found["removed"] == [{"b": "ff", "u": "00000000-0000-0000-0000-000000000001"}]
+    assert found["added"] == [{"b": "ff", "u": "00000000-0000-0000-0000-000000000002"}]
+
+
+@pytest.mark.parametrize("name", ["feature/x", "a@b"])
+def test_a_branch_of_any_name_is_compared(
+    icebergds: Command, changed: list[int], name: str
+) -> None:
+    assert icebergds("branch", "db.keyed", name, "v1", "--yes").status == 0
+    for words in ((f"db.keyed@{name}", "@main"), ("db.keyed", f"@{name}")):
+        assert icebergds("diff", *words).status == 1
+    assert icebergds("diff", "db.keyed@v1", f"@{name}").status == 0

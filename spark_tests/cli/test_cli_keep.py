@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from built.schemas import optional, required
 from command_line import Command
 
-from icebergds import Catalog, Table
+from icebergds import Catalog, ListType, Schema, StructType, Table, UUIDType
 
 
 @pytest.fixture
@@ -108,3 +109,22 @@ def test_a_table_is_verified(lake: Catalog, icebergds: Command) -> None:
     (finding,) = gone.json["findings"]
     assert finding["file"] == path
     assert icebergds("verify", "db.events", "--depth", "all").status == 2
+
+
+def test_uuids_within_structs_and_lists_are_verified(
+    lake: Catalog, icebergds: Command, tmp_path: Path
+) -> None:
+    uuid = required(3, "u", UUIDType())
+    fields = (optional(1, "s", StructType((uuid,))), optional(2, "l", ListType(4, UUIDType())))
+    lake.create_table("db.u", Schema(fields))
+    file = tmp_path / "a.ndjson"
+    value = "00000000-0000-0000-0000-000000000001"
+    file.write_text(f'{{"s": {{"u": "{value}"}}, "l": ["{value}"]}}\n')
+    assert icebergds("append", "db.u", file, "--yes").status == 0
+    for depth in ("footers", "rows"):
+        assert icebergds("verify", "db.u", "--depth", depth).status == 0
+
+
+def test_a_branch_that_is_not_there_is_not_sound(lake: Catalog, icebergds: Command) -> None:
+    told = icebergds("verify", "db.events", "--branch", "nosuch")
+    assert (told.status, "'nosuch'" in told.err) == (2, True)

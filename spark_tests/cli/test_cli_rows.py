@@ -169,3 +169,21 @@ def test_a_file_of_other_rows_is_refused(
         read_rows(file, lake.load_table("db.events").schema())
     assert str(refused.value).startswith(f"file {file} cannot be read: ")
     assert told in str(refused.value)
+
+
+def test_numbers_of_json_keep_all_digits_of_decimals(
+    lake: Catalog, icebergds: Command, tmp_path: Path
+) -> None:
+    lake.create_table("db.dec", "d decimal(38,10), x double, s struct<d: decimal(38,10)>")
+    file = tmp_path / "a.ndjson"
+    number = "12345678901234567890.1234567891"
+    file.write_text(f'{{"d": {number}, "x": {number}, "s": {{"d": {number}}}}}\n')
+    assert icebergds("append", "db.dec", file, "--yes").status == 0
+    (row,) = icebergds("scan", "db.dec", "--json").json
+    assert row == {"d": number, "x": float(number), "s": {"d": number}}
+    file.write_text('{"x": 1e400}\n')
+    refused = icebergds("append", "db.dec", file, "--yes")
+    assert (refused.status, "column x: 1e400" in refused.err) == (2, True)
+    file.write_text('{"d": 1e400}\n')
+    refused = icebergds("append", "db.dec", file, "--yes")
+    assert (refused.status, "column d: 1e400 does not fit" in refused.err) == (2, True)

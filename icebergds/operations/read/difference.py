@@ -340,6 +340,6 @@ def _whole(rows: pa.Table, fields: Sequence[NestedField]) -> list[pa.Array]:
     return [
         pa.concat_arrays(chunks)
         if (chunks := rows.column(each.name).chunks)
-        else pa.array([], field_to_arrow(each).type)
+        else pa.nulls(0, field_to_arrow(each).type)
         for each in fields
     ]

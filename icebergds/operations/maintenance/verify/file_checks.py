@@ -174,7 +174,7 @@ class _FileCheck:
             columns = restrict(stored.columns, leaves)
             projection = plan_projection(columns, schema, constants, file.file_path)
             if file.file_format is FileFormat.PARQUET:
-                projection.apply([pa.array([], column.arrow_type) for column in columns], 0)
+                projection.apply([pa.nulls(0, column.arrow_type) for column in columns], 0)
         except (FormatError, InvalidDataError) as error:
             yield Finding(
                 FindingKind.FILE_COLUMNS,
