@@ -168,8 +168,8 @@ def _run(common: Common, run: Callable[[], Answer | None]) -> int:
         print_answer(answer, as_json=common.as_json)
         sys.stdout.flush()
     except BrokenPipeError:
-        # Whoever reads the output has seen enough; Python would complain as it ends.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        # Whoever reads the output has seen enough.
+        _end_output()
         return Exit.DONE
     except DeclinedError:
         print_error("nothing was changed")
@@ -180,9 +180,19 @@ def _run(common: Common, run: Callable[[], Answer | None]) -> int:
     except Exception as error:
         if common.debug:
             raise
-        _tell(error, common.as_json)
+        try:
+            _tell(error, common.as_json)
+            sys.stdout.flush()
+        except OSError as no_output:
+            _end_output()
+            _tell(no_output, as_json=False)
         return Exit.FAILED
     return answer.status
+
+
+def _end_output() -> None:
+    """Drops what is not printed yet, of which Python would complain as it ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def error_text(error: Exception) -> str:

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from icebergds.cli.answer import print_error
+from icebergds.display import printable
 from icebergds.errors import InvalidOptionError
 
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do it without asking.")]
@@ -33,6 +34,7 @@ def confirm(what: str, yes: bool) -> None:
         raise InvalidOptionError(
             f"{what}: nothing was changed, as nobody can be asked here; give --yes to do it"
         )
-    print_error(f"about to: {what}")
-    if not typer.confirm("Do it?", err=True):
+    print_error(f"about to: {printable(what)}")
+    print("Do it? [y/N]: ", end="", file=sys.stderr, flush=True)
+    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
         raise DeclinedError

@@ -102,10 +102,10 @@ def read_policy(file: Path) -> FleetPolicy:
     if not isinstance(tables, list):
         raise InvalidOptionError(f"policy {file}: tables: expected [[tables]], one for each rule")
     # It has the checks of numbers.
-    limits = policy_of(None, {k: v for k, v in budget.items() if k != "windows"})
+    limits = _checked(file, "budget", {k: v for k, v in budget.items() if k != "windows"})
     return FleetPolicy(
         rules=(
-            _rule(file, "defaults", {"match": "*", **given.get("defaults", {})}),
+            _rule(file, "defaults", given.get("defaults", {}), match="*"),
             *(_rule(file, f"tables {at}", each) for at, each in enumerate(tables, start=1)),
         ),
         max_bytes=limits.max_bytes,
@@ -114,11 +114,12 @@ def read_policy(file: Path) -> FleetPolicy:
     )
 
 
-def _rule(file: Path, where: str, given: Any) -> Rule:
+def _rule(file: Path, where: str, given: Any, match: str | None = None) -> Rule:
     table = _table(file, where, given)
     known = [each.name for each in fields(MaintenancePolicy)]
-    _check_keys(file, where, table, ("match", "skip", *known))
-    match, skip = table.get("match"), table.get("skip", False)
+    own = ("skip",) if match is not None else ("match", "skip")
+    _check_keys(file, where, table, (*own, *known))
+    match, skip = match or table.get("match"), table.get("skip", False)
     if not isinstance(match, str):
         raise InvalidOptionError(f'policy {file}: {where}: it needs match, such as "lake.db.*"')
     if not isinstance(skip, bool):
@@ -128,11 +129,15 @@ def _rule(file: Path, where: str, given: Any) -> Rule:
         for key, value in table.items()
         if key in known
     }
+    _checked(file, where, changes)
+    return Rule(match, skip, changes)
+
+
+def _checked(file: Path, where: str, changes: Mapping[str, Any]) -> MaintenancePolicy:
     try:
-        policy_of(None, changes)
+        return policy_of(None, changes)
     except InvalidOptionError as error:
         raise InvalidOptionError(f"policy {file}: {where}: {error}") from None
-    return Rule(match, skip, changes)
 
 
 def _check_keys(file: Path, where: str, given: Mapping[str, Any], known: Collection[str]) -> None:

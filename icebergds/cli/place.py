@@ -58,35 +58,42 @@ class Place:
         """A table, by its name or its location."""
         from icebergds.api.table import load_table
 
-        catalog, given = self._addressed(name)
+        name, catalog, given = self._addressed(name)
         return load_table(name, catalog=catalog, properties=given)
 
     def address(self, name: str) -> TableAddress:
         """The address of a table, by its name or location; loads faster than a `Table`."""
         from icebergds.catalog.address import address_of
 
-        catalog, given = self._addressed(name)
+        name, catalog, given = self._addressed(name)
         return address_of(name, catalog, given)
 
     @property
     def _names_catalog(self) -> bool:
         return self.catalog is not None or bool(self.properties)
 
-    def _addressed(self, name: str) -> tuple[str | None, Mapping[str, str]]:
-        """The catalog of a table, and the properties to find it with."""
+    def _addressed(self, name: str) -> tuple[str, str | None, Mapping[str, str]]:
+        """A table's name or location, its catalog, and the properties to find it with."""
         from icebergds.catalog.config import catalog_properties, default_catalog_name
         from icebergds.io.storage_options import storage_properties_of
 
         if not is_location(name):
             is_catalog = self.catalog is not None or "uri" in self.properties
             if is_catalog or "warehouse" in self.properties:
-                return self.catalog or default_catalog_name(), self.properties
-            return None, self.properties
+                catalog = self.catalog or default_catalog_name()
+                return self._without_catalog(name, catalog), catalog, self.properties
+            return name, None, self.properties
         given = self.properties
         if self.catalog is not None:
             # The catalog's tables are on its storage.
             given = catalog_properties(self.catalog, given)
-        return None, storage_properties_of(given)
+        return name, None, storage_properties_of(given)
+
+    def _without_catalog(self, name: str, catalog: str) -> str:
+        """A table's name without that of its catalog, with which answers show it."""
+        first, _, rest = name.partition(".")
+        is_namespace = first != catalog or "." not in rest
+        return name if is_namespace or self.load_catalog().namespace_exists(first) else rest
 
 
 def is_location(name: str) -> bool:

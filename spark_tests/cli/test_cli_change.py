@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pty
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -15,6 +16,8 @@ from command_line import Command
 from icebergds import Catalog
 
 _RUN = "from icebergds.cli.main import main; main()"
+# What starts the tests may ignore Ctrl-C.
+_HEARING = f"import signal; signal.signal(signal.SIGINT, signal.default_int_handler); {_RUN}"
 
 
 def ids(lake: Catalog, table: str = "db.events", **of: str) -> list[int]:
@@ -139,3 +142,40 @@ def test_a_terminal_is_asked(lake: Catalog, answer: str, status: int, value: str
         assert process.wait() == status
     assert b": set a=1 of table lake.db.events" in shown
     assert lake.load_table("db.events").properties.get("a") == value
+
+
+def test_a_question_that_is_not_answered_changes_nothing(lake: Catalog) -> None:
+    for key, status, told in ((b"\x03", 130, b"interrupted"), (b"\x04", 1, b"nothing was changed")):
+        ours, theirs = pty.openpty()
+        with os.fdopen(ours, "r+b", buffering=0) as terminal:
+            command = [sys.executable, "-c", _HEARING, "set", "db.events", "a=1\n[red]Do it"]
+            process = subprocess.Popen(
+                command, stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True
+            )
+            shown = b""
+            while b"[y/N]" not in shown:
+                shown += terminal.read(1000)
+            # A line break in a value must not look like another question.
+            assert b"a=1\\n[red]Do it" in shown
+            if key == b"\x03":
+                process.send_signal(signal.SIGINT)
+            else:
+                terminal.write(key)
+            assert process.wait() == status
+            os.close(theirs)
+            assert told in shown + terminal.read(1000)
+    assert "a" not in lake.load_table("db.events").properties
+
+
+def test_an_output_that_is_full_is_an_error(lake: Catalog) -> None:
+    for words in (("count", "db.events", "--json"), ("count", "db.events")):
+        with Path("/dev/full").open("w") as full:
+            ran = subprocess.run(
+                [sys.executable, "-c", _RUN, *words],
+                stdout=full,
+                stderr=subprocess.PIPE,
+                check=False,
+            )
+        assert ran.returncode == 2
+        assert ran.stderr.startswith(b"error: ")
+        assert ran.stderr.count(b"\n") == 1

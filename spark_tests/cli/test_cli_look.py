@@ -20,6 +20,8 @@ def test_namespaces_and_tables_are_listed(lake: Catalog, icebergds: Command) -> 
     assert icebergds("list", "own.db", *place).json["tables"] == ["db.events"]
     assert icebergds("list", "own", *place).json == {"namespaces": ["db"]}
     assert icebergds("health", "own", *place).json["table"] == "own.db.events"
+    assert icebergds("count", "own.db.events", *place).json == {"count": 3}
+    assert icebergds("describe", "own.db.events", *place).json["name"] == "own.db.events"
 
 
 @pytest.mark.parametrize("name", ["db.events", "lake.db.events", "location", "metadata file"])
