@@ -185,3 +185,24 @@ def test_what_cannot_be_compared_is_refused(catalog: Catalog) -> None:
         table.scan().diff(table.scan(limit=1))
     with pytest.raises(InvalidOptionError, match="diff compares the files of one snapshot"):
         table.changes().diff(table.scan())
+
+
+def test_a_promoted_column_is_compared_in_both_directions(catalog: Catalog) -> None:
+    table = catalog.create_table("db.a", "id int, x float")
+    rows = {"id": pa.array([1], pa.int32()), "x": pa.array([0.5], pa.float32())}
+    table.append(pa.table(rows))
+    with table.update_schema() as update:
+        update.update_column("id", "bigint")
+        update.update_column("x", "double")
+    table.append(pa.table({"id": [2**40], "x": [0.1]}))
+    old, new = (table.scan(snapshot_id=id) for id in snapshots(table))
+    for found, rows_of in ((old.diff(new), "added"), (new.diff(old), "removed")):
+        differing = getattr(found, rows_of)
+        assert differing.to_pylist() == [{"id": 2**40, "x": 0.1}]
+
+
+def test_tables_without_a_common_column_are_not_compared(catalog: Catalog) -> None:
+    one, other = catalog.create_table("db.a", "id int"), catalog.create_table("db.b", "x int")
+    with pytest.raises(InvalidOptionError, match="have no column in common"):
+        one.scan().diff(other.scan())
+    assert not one.scan().diff(other.scan(), with_rows=False).is_same

@@ -20,7 +20,7 @@ from icebergds.scan.plan.files import PlannedFile
 from icebergds.scan.read.changes import FingerprintCounts, RowMatcher, read_task_group
 from icebergds.scan.read.row_fingerprints import Fingerprinter, Fingerprints
 from icebergds.spec.schema import Schema
-from icebergds.spec.types import NestedField
+from icebergds.spec.types import NestedField, is_scalar
 from icebergds.suggestions import nearest_of
 
 _ROOM = 60
@@ -166,6 +166,11 @@ def compare_scans(
     )
     if not with_rows:
         return found
+    if not shared:
+        raise InvalidOptionError(
+            f"{old.state.name} and {new.state.name} have no column in common, by name and type, so "
+            "their rows cannot be compared; compare columns and files alone (with_rows=False)"
+        )
     fields = [after for _, after in shared]
     return _with_rows(found, replace(old, files=old_files), replace(new, files=new_files), fields)
 
@@ -184,14 +189,23 @@ def _columns(
             differing.append(ColumnDifference(column.name, None, _shown(column)))
             continue
         if is_one_table:
-            # The files of both are read as the columns are now.
-            shared.append((column, column))
+            # The files of both are read by one type.
+            wide = _wider(match, column, before[0].metadata.schema())
+            shared.append((wide, wide))
         elif to_arrow(match.field_type).equals(to_arrow(column.field_type)):
             shared.append((match, column))
         if _shown(match) != _shown(column):
             differing.append(ColumnDifference(column.name, _shown(match), _shown(column)))
     gone = [ColumnDifference(column.name, _shown(column), None) for column in known.values()]
     return shared, (*gone, *differing)
+
+
+def _wider(old: NestedField, new: NestedField, current: Schema) -> NestedField:
+    """The column as `new` names it, with the type that both were promoted to."""
+    now = current.find_field(new.field_id)
+    if old.field_type == new.field_type or now is None or not is_scalar(new.field_type):
+        return new
+    return replace(new, field_type=now.field_type)
 
 
 def _chosen(state: TableState, options: ReadOptions) -> Schema:
