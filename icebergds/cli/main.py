@@ -1,4 +1,4 @@
-"""The command `icebergds`: puts its commands together."""
+"""The command `icebergds`: runs it, with the errors of its use as they were asked for."""
 
 from __future__ import annotations
 
@@ -10,10 +10,20 @@ def main() -> None:
     try:
         import typer  # noqa: F401
     except ImportError:
-        print(
-            "error: the command needs typer and rich: pip install 'icebergds[cli]'", file=sys.stderr
-        )
+        print("error: this needs typer and rich: pip install 'icebergds[cli]'", file=sys.stderr)
         raise SystemExit(2) from None
     from icebergds.cli.app import app
 
-    app()
+    if "--json" not in sys.argv:
+        app()
+        return
+    try:
+        status = app(standalone_mode=False)
+    except Exception as error:
+        if not hasattr(error, "format_message"):
+            raise
+        from icebergds.cli.answer import print_json
+
+        print_json({"error": {"type": type(error).__name__, "message": error.format_message()}})
+        raise SystemExit(2) from None
+    raise SystemExit(status)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pty
 import signal
@@ -179,3 +180,19 @@ def test_an_output_that_is_full_is_an_error(lake: Catalog) -> None:
         assert ran.returncode == 2
         assert ran.stderr.startswith(b"error: ")
         assert ran.stderr.count(b"\n") == 1
+
+
+def test_wrong_options_are_told_as_json_if_that_is_asked_for(lake: Catalog) -> None:
+    for words in (
+        ("scan",),
+        ("scan", "db.events", "--limit", "abc"),
+        ("scan", "db.events", "--nope"),
+        ("nosuch",),
+        ("append", "db.events", "nofile.csv"),
+    ):
+        command = [sys.executable, "-c", _RUN, *words, "--json"]
+        ran = subprocess.run(command, capture_output=True, check=False)
+        assert ran.returncode == 2
+        assert json.loads(ran.stdout)["error"]["message"]
+    command = [sys.executable, "-c", _RUN, "count", "db.events", "--json"]
+    assert json.loads(subprocess.run(command, capture_output=True, check=True).stdout)
