@@ -155,6 +155,6 @@ $(SPARK41)/.installed: pyproject.toml
 
 $(NEWEST)/.installed: pyproject.toml
 	$(NEWEST_PYTHON) -m venv $(NEWEST)
-	$(NEWEST)/bin/python -m pip install --quiet --editable ".[sql-sqlite,yaml]" \
+	$(NEWEST)/bin/python -m pip install --quiet --editable ".[report,sql-sqlite,yaml]" \
 		pytest pytest-rerunfailures hypothesis
 	touch $@
