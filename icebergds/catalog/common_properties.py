@@ -106,7 +106,6 @@ _IGNORED = frozenset(
         "py-io-impl",
         "catalog-impl",
         "py-catalog-impl",
-        "metrics-reporter-impl",
         "cache-enabled",
         "clients",
         "client-pool-cache-keys",

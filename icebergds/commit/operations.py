@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
 from icebergds.expr.nodes import Expr
 from icebergds.io.fileio import FileIO
+from icebergds.metrics import MetricsReport, MetricsReporter, report, reporter_of
 from icebergds.spec.manifest import DataFile
 from icebergds.spec.metadata import TableMetadata
 from icebergds.spec.schema import Schema
@@ -36,30 +37,11 @@ class ServerPlanner(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class ScanReport:
-    """What a planned scan reads and skips.
+class ServerReporter(Protocol):
+    """Reports scans and commits to the catalog's server."""
 
-    Attributes:
-        row_filter: bound to `schema`.
-        columns: the columns that are read.
-        planned_in_s: how long planning took, in seconds.
-        counts: Java Iceberg's names of scan metrics, with counts and sizes in bytes.
-    """
-
-    snapshot_id: int
-    row_filter: Expr
-    schema: Schema
-    columns: Schema
-    planned_in_s: float
-    counts: Callable[[], Mapping[str, int]]
-
-
-class ScanReporter(Protocol):
-    """Reports scans to the catalog's server."""
-
-    def report(self, scan: ScanReport) -> None:
-        """Reports a scan in the background; never fails."""
+    def report(self, made: Callable[[], MetricsReport]) -> None:
+        """Makes and sends a report in the background; never fails."""
         ...
 
 
@@ -74,7 +56,7 @@ class TableState:
         io: storage that reaches files outside of the table only by locations without `..`.
         planner: plans reads; None: this process plans them from the manifests, as other processes
             always do.
-        reporter: receives the scans that this process plans; None: they are not reported.
+        reporter: gets what this process plans and commits; None: its server is not told.
     """
 
     name: str
@@ -82,12 +64,23 @@ class TableState:
     metadata: TableMetadata
     io: FileIO
     planner: ServerPlanner | None = field(default=None, compare=False, repr=False)
-    reporter: ScanReporter | None = field(default=None, compare=False, repr=False)
+    reporter: ServerReporter | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         # An existing table's metadata must not decide which locations it may reach.
         directory = self.metadata_location.rpartition("/")[0] or self.metadata.location
         object.__setattr__(self, "io", self.io.of_table(directory.removesuffix("/metadata")))
+
+    @property
+    def user_reporter(self) -> MetricsReporter | None:
+        """The reporter that the user names. Raises InvalidOptionError if it cannot be loaded."""
+        return reporter_of(self.io.properties)
+
+    def report(self, made: Callable[[], MetricsReport]) -> None:
+        """Reports what this process has planned or committed; never fails once that began."""
+        report(self.user_reporter, made)
+        if self.reporter is not None:
+            self.reporter.report(made)
 
 
 @runtime_checkable

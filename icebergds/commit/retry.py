@@ -15,6 +15,7 @@ import random
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain
 from typing import Protocol
 
@@ -30,8 +31,10 @@ from icebergds.errors import (
     ValidationError,
 )
 from icebergds.interrupts import check_stopped, interrupts_held, interrupts_released, pause
+from icebergds.metrics import CommitReport, commit_metrics
 from icebergds.reporting import committed
 from icebergds.spec import table_properties as names
+from icebergds.spec.snapshot import Snapshot
 from icebergds.spec.updates.table_updates import AddSnapshot
 
 _LOG = logging.getLogger(__name__)
@@ -153,6 +156,8 @@ def _commit_changes(
     may_be_old = bases is not None
     waits = min(map(_retries, _properties(states)), key=_number_of_retries).waits()
     # Parsed before the commit: a malformed property must not hide the outcome.
+    for state in states:
+        state.user_reporter  # noqa: B018
     checks = max(map(_status_checks, _properties(states)), key=_number_of_retries)
     while True:
         check_stopped()
@@ -169,7 +174,7 @@ def _commit_changes(
         attempt += 1
         try:
             states = target.commit(states, changes)
-            _log_commit(target.name, changes, attempt, started)
+            _tell(target.name, states, changes, attempt, started)
             return states
         except CommitConflictError as conflict:
             wait, may_be_old = 0.0 if may_be_old else next(waits, None), False
@@ -185,6 +190,7 @@ def _commit_changes(
                 return _check_status(target, uuids, checks, is_committed, error)
             _require_same_tables(uuids, states)
             if is_committed(states):
+                _tell(target.name, states, changes, attempt, started)
                 return states
             if wait is None:
                 raise CommitConflictError(
@@ -245,7 +251,34 @@ def _require_same_tables(uuids: Sequence[str | None], states: Sequence[TableStat
         require_same_table(uuid, state)
 
 
-def _log_commit(what: str, changes: Sequence[Change], attempt: int, started: float) -> None:
+def _tell(
+    what: str,
+    states: Sequence[TableState],
+    changes: Sequence[Change],
+    attempt: int,
+    started: float,
+) -> None:
+    """Logs and reports a commit."""
+    duration = time.perf_counter() - started
+    _log_commit(what, changes, attempt, duration)
+    for state, change in zip(states, changes, strict=True):
+        for update in change.updates:
+            if isinstance(update, AddSnapshot):
+                state.report(partial(_report, state.name, update.snapshot, attempt, duration))
+
+
+def _report(table: str, snapshot: Snapshot, attempts: int, duration: float) -> CommitReport:
+    return CommitReport(
+        table,
+        snapshot.snapshot_id,
+        snapshot.sequence_number,
+        snapshot.operation or "",
+        commit_metrics(snapshot.summary, attempts),
+        duration,
+    )
+
+
+def _log_commit(what: str, changes: Sequence[Change], attempt: int, duration: float) -> None:
     if not _LOG.isEnabledFor(logging.INFO):
         return
     updates = [update for change in changes for update in change.updates]
@@ -256,7 +289,7 @@ def _log_commit(what: str, changes: Sequence[Change], attempt: int, started: flo
         what,
         ", ".join(added or [type(update).__name__ for update in updates]),
         attempt,
-        1000 * (time.perf_counter() - started),
+        1000 * duration,
     )
 
 

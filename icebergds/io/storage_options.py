@@ -1,4 +1,4 @@
-"""Parses the storage options that no file system has: which locations are opened, how much is read.
+"""Parses the storage options that no file system has: what is opened, how much of it is read.
 
 They travel with the storage properties, so every process that reads a file obeys them.
 """
@@ -10,6 +10,7 @@ from collections.abc import Mapping
 
 from icebergds.errors import InvalidOptionError
 from icebergds.io.option_values import is_true
+from icebergds.metrics import REPORTER
 
 STORAGE_SCHEMES = "storage-schemes"
 
@@ -28,6 +29,7 @@ STORAGE_OPTIONS = (
     MAX_BLOCK_BYTES,
     STORAGE_CREDENTIALS,
     MANIFEST_CACHE,
+    REPORTER,
 )
 """The names of all of them."""
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import logging
+import time
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Self
 
 from icebergds.errors import StorageError
 from icebergds.formats.data_file.write_properties import (
@@ -18,6 +19,7 @@ from icebergds.formats.data_writer import DataFileWriter, open_data_writer
 from icebergds.formats.file_tokens import marked_path
 from icebergds.io.fileio import FileIO
 from icebergds.io.locations import undeleted_level
+from icebergds.metrics import report_task
 from icebergds.spec.manifest import DataFile, FileContent, FileFormat
 from icebergds.spec.partition import PartitionSpec
 from icebergds.spec.schema import Schema
@@ -31,6 +33,8 @@ _LOG = logging.getLogger(__name__)
 
 class TaskAttempt:
     """Assigns locations to new files and tracks them, so that a failed attempt can delete them all.
+
+    As a context manager it does so if the block fails, and reports what was written if not.
 
     Args:
         io: the storage to write to.
@@ -48,6 +52,18 @@ class TaskAttempt:
         self._table_schema = table_schema
         self._open: dict[str, DataFileWriter] = {}
         self._started: list[str] = []
+        self._began = time.perf_counter()
+        self._rows = self._bytes = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if error is not None:
+            self.discard(error)
+            return
+        wrote = {"files": len(self._started), "rows": self._rows, "bytes": self._bytes}
+        report_task(self.io.properties, "write", self.io.table_root, self._began, wrote)
 
     def new_location(
         self,
@@ -74,9 +90,17 @@ class TaskAttempt:
         """Records that a file is open."""
         self._open[writer.location] = writer
 
-    def closed(self, writer: DataFileWriter) -> None:
-        """Records that a file is complete."""
+    def closed(self, writer: DataFileWriter) -> DataFile:
+        """Completes an open file."""
+        written: DataFile = writer.close()
         del self._open[writer.location]
+        self.wrote(written.record_count, written.file_size_in_bytes)
+        return written
+
+    def wrote(self, rows: int, nbytes: int) -> None:
+        """Counts the rows and the size of a complete file."""
+        self._rows += rows
+        self._bytes += nbytes
 
     def discard(self, error: BaseException) -> None:
         """Deletes all files of the attempt, as far as possible; never raises.
@@ -163,8 +187,7 @@ class TaskFiles:
         self, writer: DataFileWriter, partition: tuple[Any, ...], sort_order_id: int
     ) -> DataFile:
         """Closes a file; returns its metadata for a manifest."""
-        written: DataFile = writer.close()
-        self._attempt.closed(writer)
+        written = self._attempt.closed(writer)
         is_data = self._kind.content is FileContent.DATA
         return replace(
             written,

@@ -120,12 +120,8 @@ def write_batches(
     Raises:
         InvalidDataError: a required field is null, or a value does not fit.
     """
-    attempt = start_attempt(plan, partition_id=partition_id, attempt_id=attempt_id)
-    try:
+    with start_attempt(plan, partition_id=partition_id, attempt_id=attempt_id) as attempt:
         return write_rows(plan, data_files(plan, attempt), matched(plan.matching, batches))
-    except BaseException as error:
-        attempt.discard(error)
-        raise
 
 
 def start_attempt(plan: WritePlan, *, partition_id: int, attempt_id: int) -> TaskAttempt:

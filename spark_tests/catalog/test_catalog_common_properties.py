@@ -51,7 +51,6 @@ def test_url_is_not_uri(tmp_path: Path) -> None:
         ("cache-enabled", "false"),
         ("cache.expiration-interval-ms", "1000"),
         ("clients", "4"),
-        ("metrics-reporter-impl", "org.apache.iceberg.metrics.LoggingMetricsReporter"),
         ("default-namespace", "db"),
         ("unique-table-location", "false"),
         ("downcast-ns-timestamp-to-us-on-write", "true"),

@@ -158,8 +158,11 @@ def test_defaults_give_way_and_overrides_do_not(uri: str, proxy: RestProxy) -> N
     assert catalog.io.properties["s3.region"] == "there"
 
 
-def test_a_server_cannot_allow_schemes(uri: str, proxy: RestProxy) -> None:
-    _rewriting_config(proxy, overrides={"storage-schemes": "http", "max-metadata-bytes": "9"})
+def test_a_server_can_neither_allow_schemes_nor_name_code(uri: str, proxy: RestProxy) -> None:
+    names = ("storage-schemes", "max-metadata-bytes", "metrics-reporter-impl")
+    _rewriting_config(
+        proxy, defaults=dict.fromkeys(names, "9"), overrides=dict.fromkeys(names, "9")
+    )
     assert open_rest_catalog(uri).io.properties == {}
 
 

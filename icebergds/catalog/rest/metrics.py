@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,54 +13,17 @@ from icebergds.catalog.rest.config import METRICS
 from icebergds.catalog.rest.http import Request
 from icebergds.catalog.rest.options import flag
 from icebergds.catalog.rest.session import RestSession
-from icebergds.commit.operations import ScanReport, TableState
-from icebergds.expr.json import anonymous_filter_to_json
-from icebergds.spec.snapshot import Snapshot
-from icebergds.spec.updates.table_updates import AddSnapshot, TableUpdate
+from icebergds.metrics import MetricsReport
 
 _LOG = logging.getLogger(__name__)
 
-# Java Iceberg's names of the counts in a snapshot's summary.
-_COUNTS = {
-    "added-data-files": "added-data-files",
-    "removed-data-files": "deleted-data-files",
-    "total-data-files": "total-data-files",
-    "added-delete-files": "added-delete-files",
-    "added-equality-delete-files": "added-equality-delete-files",
-    "added-positional-delete-files": "added-position-delete-files",
-    "added-dvs": "added-dvs",
-    "removed-positional-delete-files": "removed-position-delete-files",
-    "removed-dvs": "removed-dvs",
-    "removed-equality-delete-files": "removed-equality-delete-files",
-    "removed-delete-files": "removed-delete-files",
-    "total-delete-files": "total-delete-files",
-    "added-records": "added-records",
-    "removed-records": "deleted-records",
-    "total-records": "total-records",
-    "added-positional-deletes": "added-position-deletes",
-    "removed-positional-deletes": "removed-position-deletes",
-    "total-positional-deletes": "total-position-deletes",
-    "added-equality-deletes": "added-equality-deletes",
-    "removed-equality-deletes": "removed-equality-deletes",
-    "total-equality-deletes": "total-equality-deletes",
-    "manifests-created": "manifests-created",
-    "manifests-replaced": "manifests-replaced",
-    "manifests-kept": "manifests-kept",
-    "manifest-entries-processed": "entries-processed",
-}
-_BYTES = {
-    "added-files-size-bytes": "added-files-size",
-    "removed-files-size-bytes": "removed-files-size",
-    "total-files-size-bytes": "total-files-size",
-}
-_METADATA = {"engine-name": "icebergds"}
 # Further reports are dropped while this many are being sent.
 _WAITING = threading.BoundedSemaphore(4)
 
 
 @dataclass(frozen=True, slots=True)
-class RestScanReporter:
-    """Implements `ScanReporter`; other processes, which have no session, get None.
+class RestReporter:
+    """Implements `ServerReporter`; other processes, which have no session, get None.
 
     Attributes:
         name: the table's name in messages.
@@ -70,31 +33,17 @@ class RestScanReporter:
     identifier: Identifier
     name: str
 
-    def report(self, scan: ScanReport) -> None:
-        """Implements `ScanReporter.report`."""
-        _send(self.session, self.identifier, self.name, lambda: _scan_report(self.name, scan))
+    def report(self, made: Callable[[], MetricsReport]) -> None:
+        """Implements `ServerReporter.report`."""
+        _send(self.session, self.identifier, self.name, lambda: made().to_json())
 
     def __reduce__(self) -> tuple[type[None], tuple[()]]:
         return type(None), ()
 
 
-def scan_reporter(
-    session: RestSession, identifier: Identifier, name: str
-) -> RestScanReporter | None:
-    """Reports scans of a table to the server; None if reporting is off."""
-    return RestScanReporter(session, identifier, name) if _is_told(session) else None
-
-
-def report_commit(
-    session: RestSession,
-    identifier: Identifier,
-    state: TableState,
-    updates: Sequence[TableUpdate],
-) -> None:
-    """Reports the last snapshot of a commit in the background; failures are only logged."""
-    added = [each.snapshot for each in updates if isinstance(each, AddSnapshot)]
-    if added and _is_told(session):
-        _send(session, identifier, state.name, lambda: _commit_report(state, added[-1]))
+def server_reporter(session: RestSession, identifier: Identifier, name: str) -> RestReporter | None:
+    """Reports what is done to a table to the server; None if reporting is off."""
+    return RestReporter(session, identifier, name) if _is_told(session) else None
 
 
 def _is_told(session: RestSession) -> bool:
@@ -126,47 +75,3 @@ def _send(
         # The process cannot start further threads.
         _WAITING.release()
         _LOG.info("table %s: nothing is reported: %s", name, error)
-
-
-def _scan_report(name: str, scan: ScanReport) -> dict[str, Any]:
-    ids = sorted(scan.columns.fields_by_id)
-    metrics: dict[str, Any] = {
-        key: {"unit": "bytes" if key.endswith("-in-bytes") else "count", "value": value}
-        for key, value in scan.counts().items()
-    }
-    metrics["total-planning-duration"] = {
-        "count": 1,
-        "time-unit": "nanoseconds",
-        "total-duration": int(scan.planned_in_s * 1e9),
-    }
-    return {
-        "report-type": "scan-report",
-        "table-name": name,
-        "snapshot-id": scan.snapshot_id,
-        "filter": anonymous_filter_to_json(scan.row_filter, scan.schema),
-        "schema-id": scan.schema.schema_id,
-        "projected-field-ids": ids,
-        "projected-field-names": [scan.columns.find_name(field_id) for field_id in ids],
-        "metrics": metrics,
-        "metadata": _METADATA,
-    }
-
-
-def _commit_report(state: TableState, snapshot: Snapshot) -> dict[str, Any]:
-    summary = snapshot.summary
-    metrics: dict[str, Any] = {
-        name: {"unit": unit, "value": int(summary[key])}
-        for unit, names in (("count", _COUNTS), ("bytes", _BYTES))
-        for name, key in names.items()
-        if summary.get(key, "").isdecimal()
-    }
-    metrics["attempts"] = {"unit": "count", "value": 1}
-    return {
-        "report-type": "commit-report",
-        "table-name": state.name,
-        "snapshot-id": snapshot.snapshot_id,
-        "sequence-number": snapshot.sequence_number,
-        "operation": snapshot.operation,
-        "metrics": metrics,
-        "metadata": _METADATA,
-    }

@@ -16,7 +16,6 @@ from icebergds.catalog.metadata_writing import next_metadata
 from icebergds.catalog.rest.failures import RestError, reading_answer, unknown_outcome
 from icebergds.catalog.rest.http import Answer
 from icebergds.catalog.rest.known_parts import without_known_parts
-from icebergds.catalog.rest.metrics import report_commit
 from icebergds.catalog.rest.session import RestSession
 from icebergds.catalog.rest.tables import last_seen, load_table, table_state
 from icebergds.commit.operations import TableState
@@ -103,9 +102,7 @@ class RestTableOperations:
         prepared = self.prepare(base, requirements, updates)
         if prepared is None:
             return base
-        state = self.send(prepared.requirements, prepared.updates, base)
-        report_commit(self.session, self.identifier, state, updates)
-        return state
+        return self.send(prepared.requirements, prepared.updates, base)
 
     def prepare(
         self,

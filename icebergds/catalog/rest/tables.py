@@ -13,7 +13,7 @@ from icebergds.catalog.metadata_files import log_load
 from icebergds.catalog.rest.config import CREDENTIALS
 from icebergds.catalog.rest.failures import RestError, refusals
 from icebergds.catalog.rest.http import Answer
-from icebergds.catalog.rest.metrics import scan_reporter
+from icebergds.catalog.rest.metrics import server_reporter
 from icebergds.catalog.rest.options import ALL, REFS
 from icebergds.catalog.rest.scan_planning import scan_planner
 from icebergds.catalog.rest.session import RestSession
@@ -212,7 +212,7 @@ def table_state(
         refused = _read_refusal(answer.body, metadata, name, where)
     io = replace(io, rows_refused=refused)
     planner = scan_planner(session, identifier, name, string_map(answer.body, "config", where))
-    reporter = scan_reporter(session, identifier, name)
+    reporter = server_reporter(session, identifier, name)
     return TableState(name, location, metadata, io, planner, reporter)
 
 

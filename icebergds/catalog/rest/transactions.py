@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from icebergds.catalog.rest.failures import RestError, unknown_outcome
-from icebergds.catalog.rest.metrics import report_commit
 from icebergds.catalog.rest.operations import (
     PreparedCommit,
     RestTableOperations,
@@ -87,10 +86,7 @@ def _send(parts: Sequence[_Part]) -> list[TableState]:
     if answer.status != _NO_CONTENT:
         reason = f"the server answered {answer.status}, expected {_NO_CONTENT}"
         return _looked_for(parts, RestError(reason, maybe_done=True))
-    states = _committed(parts)
-    for part, state in zip(parts, states, strict=True):
-        report_commit(session, part.operations.identifier, state, part.prepared.updates)
-    return states
+    return _committed(parts)
 
 
 def _committed(parts: Sequence[_Part]) -> list[TableState]:

@@ -6,8 +6,10 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from icebergds.commit.operations import ScanReport, ServerPlanner, TableState
+from icebergds.commit.operations import ServerPlanner, TableState
+from icebergds.expr.json import anonymous_filter_to_json
 from icebergds.expr.nodes import FALSE, Expr
+from icebergds.metrics import ScanReport
 from icebergds.scan.plan.counts import FileCounts, ManifestCounts, PlanCounts
 from icebergds.scan.plan.delete_index import AppliedDeletes
 from icebergds.scan.plan.files import PlannedFile, PlannedFiles, plan_files_counted
@@ -60,17 +62,32 @@ def choose_files(
         stats_of=stats_of,
         wrong_counts=plan.wrong_counts,
     )
-    if state.reporter is not None and snapshot is not None:
-        report = ScanReport(
-            snapshot.snapshot_id,
-            row_filter,
-            plan.table_schema,
-            plan.columns,
-            time.perf_counter() - started,
-            lambda: scan_metrics(found),
-        )
-        state.reporter.report(report)
+    if snapshot is not None:
+        duration, snapshot_id = time.perf_counter() - started, snapshot.snapshot_id
+        state.report(lambda: _report(state.name, snapshot_id, plan, row_filter, found, duration))
     return found
+
+
+def _report(
+    table: str,
+    snapshot_id: int,
+    plan: ReadPlan,
+    row_filter: Expr,
+    found: PlannedFiles,
+    duration: float,
+) -> ScanReport:
+    schema, columns = plan.table_schema, plan.columns
+    ids = sorted(columns.fields_by_id)
+    return ScanReport(
+        table,
+        snapshot_id,
+        anonymous_filter_to_json(row_filter, schema),
+        schema.schema_id,
+        tuple(ids),
+        tuple(columns.find_name(field_id) or "" for field_id in ids),
+        scan_metrics(found),
+        duration,
+    )
 
 
 def planner_of(

@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 from icebergds.errors import InvalidDataError
 from icebergds.formats.arrow.types import field_id_of, schema_to_arrow
 from icebergds.formats.deletes.key_columns import Mask
+from icebergds.metrics import reported
 from icebergds.scan.column_paths import column_at, locate
 from icebergds.scan.read.files import read_scan_tasks
 from icebergds.scan.read.row_fingerprints import Fingerprinter, Fingerprints
@@ -41,6 +42,16 @@ def read_task_group(plan: ReadPlan, task_group: TaskGroup) -> Iterator[pa.Record
 
     Other errors are those of `read_scan_tasks`.
     """
+    groups = (
+        [task_group]
+        if isinstance(task_group, ScanTaskGroup)
+        else [group.task_group for group in task_group.groups]
+    )
+    files = sum(len(group.tasks) for group in groups)
+    yield from reported(plan.io.properties, plan.io.table_root, files, _read(plan, task_group))
+
+
+def _read(plan: ReadPlan, task_group: TaskGroup) -> Iterator[pa.RecordBatch]:
     if isinstance(task_group, ScanTaskGroup):
         yield from read_scan_tasks(plan, task_group)
         return

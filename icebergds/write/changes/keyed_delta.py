@@ -167,30 +167,29 @@ def write_keyed_delta(
             or a value does not fit its column.
     """
     write = plan.write
-    attempt = start_attempt(write, partition_id=partition_id, attempt_id=attempt_id)
-    tracked = TrackedFiles(data_files(write, attempt), plan.key_limit)
-    try:
-        with KeyLog(plan.keys, plan.key_limit) as log:
-            changes = _Changes(plan, log)
-            files = write_rows(write, tracked, changes.rows_to_write(batches))
-            deletes, hashes, num_keys = _write_equality_deletes(plan, attempt, log)
-            positions = _superseded(files, tracked, log.superseded())
-        settings = DeleteSettings(
-            plan.format_version,
-            "file",
-            plan.delete_format,
-            plan.delete_file_size,
-            write.properties,
-        )
-        specs = {write.spec.spec_id: write.spec}
-        deletes += write_deletes(attempt, positions, settings, specs)
-        counts = changes.counts if plan.mode is DeltaMode.DELTA else {_COUNTED[plan.mode]: num_keys}
-        return DeltaFiles(tuple(files), tuple(deletes), counts=counts, keys=hashes)
-    except BaseException as error:
-        attempt.discard(error)
-        raise
-    finally:
-        tracked.cleanup()
+    with start_attempt(write, partition_id=partition_id, attempt_id=attempt_id) as attempt:
+        tracked = TrackedFiles(data_files(write, attempt), plan.key_limit)
+        try:
+            with KeyLog(plan.keys, plan.key_limit) as log:
+                changes = _Changes(plan, log)
+                files = write_rows(write, tracked, changes.rows_to_write(batches))
+                deletes, hashes, num_keys = _write_equality_deletes(plan, attempt, log)
+                positions = _superseded(files, tracked, log.superseded())
+            settings = DeleteSettings(
+                plan.format_version,
+                "file",
+                plan.delete_format,
+                plan.delete_file_size,
+                write.properties,
+            )
+            specs = {write.spec.spec_id: write.spec}
+            deletes += write_deletes(attempt, positions, settings, specs)
+            counts = (
+                changes.counts if plan.mode is DeltaMode.DELTA else {_COUNTED[plan.mode]: num_keys}
+            )
+            return DeltaFiles(tuple(files), tuple(deletes), counts=counts, keys=hashes)
+        finally:
+            tracked.cleanup()
 
 
 _COUNTED = {DeltaMode.UPSERT: "upserted", DeltaMode.DELETE: "deleted"}

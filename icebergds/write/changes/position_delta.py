@@ -104,9 +104,8 @@ def write_position_delta(
             a value does not fit its column.
     """
     write = plan.write
-    attempt = start_attempt(write, partition_id=partition_id, attempt_id=attempt_id)
     changes = _Changes(plan)
-    try:
+    with start_attempt(write, partition_id=partition_id, attempt_id=attempt_id) as attempt:
         targets: dict[str, DeleteTarget] = {}
         rows = changes.rows_to_write(take_targets(batches, targets))
         files = write_rows(write, data_files(write, attempt), rows)
@@ -146,9 +145,6 @@ def write_position_delta(
             referenced=tuple(delete.file for delete in deletes),
             counts=changes.counts,
         )
-    except BaseException as error:
-        attempt.discard(error)
-        raise
 
 
 class _Changes:

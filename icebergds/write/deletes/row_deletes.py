@@ -120,6 +120,7 @@ def _write_file(
     location = attempt.new_location(FileFormat.PUFFIN, FileContent.POSITION_DELETES)
     with storage_failures("writing the delete file", location):
         attempt.io.write(location, data)
+    attempt.wrote(sum(len(delete.positions) for delete, _ in vectors), len(data))
     return [
         DataFile(
             content=FileContent.POSITION_DELETES,

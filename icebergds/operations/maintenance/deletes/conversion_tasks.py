@@ -62,17 +62,13 @@ def write_converted(
         CorruptFileError, MissingFileError: a data or delete file is damaged or missing.
     """
     names = FileNames(attempt.partition_id, attempt.attempt_id, plan.operation_id)
-    written = files.TaskAttempt(plan.read.io, plan.locations, names, plan.read.table_schema)
     rows, deletes = list[int](), list[FilePositions]()
-    try:
+    with files.TaskAttempt(plan.read.io, plan.locations, names, plan.read.table_schema) as written:
         for found in read_deleted_by_key(plan.read, task_group):
             rows.append(len(found.positions))
             if found.positions:
                 deletes.append(_positions(plan, found))
         new = write_deletes(written, deletes, plan.settings, plan.read.specs)
-    except BaseException as error:
-        written.discard(error)
-        raise
     return ConvertedRows(tuple(rows), CompressedFiles.of(new))
 
 

@@ -101,16 +101,15 @@ def rewrite_delete_files(
         StorageError: the storage failed.
     """
     names = FileNames(task.number, attempt.attempt_id, rewrite.operation_id)
-    files = NewFiles(rewrite.io, rewrite.locations, names, rewrite.schema)
     try:
-        deletes = [
-            FilePositions(DataFileRef(path, task.spec_id, task.partition), positions)
-            for path, positions in _live_deletes(rewrite.io, task)
-        ]
-        return write_deletes(files, deletes, rewrite.settings, rewrite.specs)
-    except BaseException as error:
-        files.discard(error)
-        if rewrite.keeps_going and isinstance(error, Exception):
+        with NewFiles(rewrite.io, rewrite.locations, names, rewrite.schema) as files:
+            deletes = [
+                FilePositions(DataFileRef(path, task.spec_id, task.partition), positions)
+                for path, positions in _live_deletes(rewrite.io, task)
+            ]
+            return write_deletes(files, deletes, rewrite.settings, rewrite.specs)
+    except Exception as error:
+        if rewrite.keeps_going:
             return TaskFailure(f"{type(error).__name__}: {error}")
         raise
 

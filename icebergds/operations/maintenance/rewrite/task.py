@@ -104,14 +104,10 @@ def move_deletes(plan: MovePlan, item: DeletesToMove, attempt: TaskAttempt) -> l
     ]
     if not found:
         return []
-    task = start_attempt(
+    with start_attempt(
         plan.rewrite.write, partition_id=attempt.partition_id, attempt_id=attempt.attempt_id
-    )
-    try:
+    ) as task:
         return write_deletes(task, found, plan.settings, plan.specs)
-    except BaseException as error:
-        task.discard(error)
-        raise
 
 
 def _positions_only(plan: ReadPlan) -> ReadPlan:
