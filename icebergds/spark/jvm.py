@@ -30,6 +30,9 @@ _found: weakref.WeakKeyDictionary[Any, dict[str, Any]] = weakref.WeakKeyDictiona
 _empty: weakref.WeakKeyDictionary[SparkSession, dict[str, Any]] = weakref.WeakKeyDictionary()
 _MOST_EMPTY = 64
 
+# The arguments of an entry in Spark's catalog, after its name.
+_entries: weakref.WeakKeyDictionary[Any, list[Any]] = weakref.WeakKeyDictionary()
+
 _logged: set[Private] = set()
 
 
@@ -46,6 +49,7 @@ class Private(StrEnum):
     SESSIONS = "sessions are known by the hash codes of their objects"
     LOCAL_ROWS = "few rows are sent to the JVM in a file"
     VIEWS = "each table in a text is made a temporary view by a command"
+    TITLES = "Spark's UI does not name the tables that Spark's own Parquet reader reads"
     STATEMENTS = "Spark explains each statement to find out whether it can be parsed"
 
 
@@ -143,16 +147,39 @@ def is_resolved(frame: DataFrame) -> bool:
     )
 
 
-def relation_plan(spark: SparkSession, relation: Any, attributes: Any) -> Any:
+def relation_plan(spark: SparkSession, relation: Any, attributes: Any, title: str = "") -> Any:
     """A logical plan that returns the columns of a `BaseRelation` as attributes.
 
     Args:
         spark: a classic session.
         attributes: named as the columns.
+        title: what Spark's UI and `explain` call the scan.
     """
     none = in_jvm(spark, NONE)
     plan = in_jvm(spark, "org.apache.spark.sql.execution.datasources.LogicalRelation")
-    return plan(relation, attributes, none, False, none)
+    table = with_private(Private.TITLES, lambda: _entitled(spark, title), lambda: none)
+    return plan(relation, attributes, table, False, none)
+
+
+def _entitled(spark: SparkSession, title: str) -> Any:
+    """An entry of Spark's own catalog, in no catalog, that has nothing but a name; or none."""
+    none = in_jvm(spark, NONE)
+    if not title:
+        return none
+    name = in_jvm(spark, "org.apache.spark.sql.catalyst.TableIdentifier")(title, none, none)
+    entry = "org.apache.spark.sql.catalyst.catalog.CatalogTable"
+    if (rest := _entries.get(spark._jvm)) is None:
+        catalog = "org.apache.spark.sql.catalyst.catalog"
+        made = in_jvm(spark, "java.lang.Class.forName")(entry).getConstructors()
+        given = [
+            in_jvm(spark, f"{catalog}.CatalogTableType.EXTERNAL")(),
+            in_jvm(spark, f"{catalog}.CatalogStorageFormat.empty")(),
+            in_jvm(spark, "org.apache.spark.sql.types.StructType")(),
+        ]
+        defaults = range(len(given) + 2, made[0].getParameterCount() + 1)
+        rest = [*given, *(in_jvm(spark, f"{entry}.apply$default${n}")() for n in defaults)]
+        _entries[spark._jvm] = rest
+    return in_jvm(spark, "scala.Some")(in_jvm(spark, entry)(name, *rest))
 
 
 def is_relation(plan: Any) -> bool:

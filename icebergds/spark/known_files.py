@@ -24,6 +24,7 @@ def known_files(
     addresses: Sequence[str],
     sizes: Sequence[int],
     options: Mapping[str, str],
+    title: str,
 ) -> DataFrame | None:
     """The rows of Parquet files in classic Spark; None if Spark does not find all of them.
 
@@ -32,6 +33,7 @@ def known_files(
         session: the JVM session whose settings the relation has.
         sizes: the current sizes of the files in bytes.
         options: of the reader and of Hadoop.
+        title: what Spark's UI calls the scan.
 
     Raises:
         Py4JError: the files cannot be accessed.
@@ -39,7 +41,7 @@ def known_files(
     given = in_jvm(spark, "java.util.HashMap")()
     for name, value in options.items():
         given.put(name, value)
-    relation = _Relation(spark, session, schema, given)
+    relation = _Relation(spark, session, schema, given, title)
     paths = relation.paths(addresses)
     relation.storage_of(paths[0]).getFileStatus(paths[0])
     status_of = in_jvm(spark, "org.apache.hadoop.fs.FileStatus")
@@ -57,7 +59,12 @@ def known_files(
 
 
 def listed_files(
-    spark: SparkSession, session: Any, schema: StructType, addresses: Sequence[str], options: Any
+    spark: SparkSession,
+    session: Any,
+    schema: StructType,
+    addresses: Sequence[str],
+    options: Any,
+    title: str,
 ) -> DataFrame | None:
     """The rows of Parquet files that Spark lists by the session's settings, as `known_files`.
 
@@ -65,7 +72,7 @@ def listed_files(
         addresses: without line breaks.
         options: of the reader, as a JVM map.
     """
-    relation = _Relation(spark, session, schema, options)
+    relation = _Relation(spark, session, schema, options, title)
     # Takes a few JVM calls for all paths together.
     texts = in_jvm(spark, "java.util.regex.Pattern.compile")("\n").split("\n".join(addresses))
     paths = in_jvm(spark, "org.apache.hadoop.util.StringUtils.stringToPath")(texts)
@@ -81,6 +88,7 @@ class _Relation:
     session: Any
     schema: StructType
     options: Any
+    title: str
 
     def paths(self, addresses: Iterable[str]) -> list[Any]:
         return list(map(in_jvm(self.spark, "org.apache.hadoop.fs.Path"), addresses))
@@ -113,7 +121,7 @@ class _Relation:
             options,
             self.session,
         )
-        plan = relation_plan(spark, relation, new_attributes(spark, schema))
+        plan = relation_plan(spark, relation, new_attributes(spark, schema), self.title)
         return DataFrame(resolved_dataset(spark, spark._jsparkSession, plan), spark)
 
     def _scala_options(self) -> Any:

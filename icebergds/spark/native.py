@@ -90,6 +90,7 @@ def native_frame(
     others: Sequence[NestedField] = (),
     deleted: Mapping[str, PositionSet] | None = None,
     by_position: bool = False,
+    title: str = "",
 ) -> DataFrame | None:
     """Reads files with Spark's own reader; the columns are those of the plan, all nullable.
 
@@ -102,6 +103,7 @@ def native_frame(
             from them which part of the files it reads: a small part may be broadcast in joins.
         deleted: the deleted positions of all files, by their paths; None if no row is deleted.
         by_position: the names of columns and their metadata do not matter.
+        title: what Spark's UI calls the scan.
 
     Returns:
         None if there are no files, or Spark cannot read them or find the columns in them.
@@ -131,9 +133,9 @@ def native_frame(
     if not is_connect(spark):
         if names is not None or file_has_ids(plan.io, files[0]):
             if not options:
-                rows = parquet_by_id(spark, schema, addresses)
+                rows = parquet_by_id(spark, schema, addresses, title)
             elif sizes := _stored_sizes(plan.io, paths):
-                rows = parquet_with_options(spark, schema, addresses, options, sizes)
+                rows = parquet_with_options(spark, schema, addresses, options, sizes, title)
     elif _tells_places(spark) and (
         names is not None
         or (

@@ -75,25 +75,26 @@ class SessionById:
 
 
 def parquet_by_id(
-    spark: SparkSession, schema: StructType, addresses: Sequence[str]
+    spark: SparkSession, schema: StructType, addresses: Sequence[str], title: str
 ) -> DataFrame | None:
     """The rows of Parquet files in classic Spark; None if Spark cannot access them.
 
     Args:
         schema: its fields have the metadata `parquet.field.id`; those without are found by name.
         addresses: of at least one file, without line breaks.
+        title: what Spark's UI calls the scan.
     """
 
     def listed() -> DataFrame | None:
         is_local = all(address.startswith(_LOCAL) for address in addresses)
         copy = session_by_id(spark, is_local=is_local)
         if not is_local:
-            return listed_files(spark, copy.session, schema, addresses, copy.options)
-        key = schema.json(), tuple(addresses)
+            return listed_files(spark, copy.session, schema, addresses, copy.options, title)
+        key = schema.json(), tuple(addresses), title
         paths = [address.removeprefix(_LOCAL) for address in addresses]
         rows = kept_rows(spark, copy, key, paths)
         if rows is None:
-            rows = listed_files(spark, copy.session, schema, addresses, copy.options)
+            rows = listed_files(spark, copy.session, schema, addresses, copy.options, title)
             if rows is not None:
                 keep_rows(spark, copy, key, paths, rows)
         return rows
@@ -107,6 +108,7 @@ def parquet_with_options(
     addresses: Sequence[str],
     options: Mapping[str, str],
     sizes: Sequence[int],
+    title: str,
 ) -> DataFrame | None:
     """The rows of Parquet files that Hadoop opens by options, as `parquet_by_id`.
 
@@ -118,7 +120,7 @@ def parquet_with_options(
     def known() -> DataFrame | None:
         copy = session_by_id(spark, is_local=False)
         given = {**READ_OPTIONS, **options}
-        return known_files(spark, copy.session, schema, addresses, sizes, given)
+        return known_files(spark, copy.session, schema, addresses, sizes, given, title)
 
     return _unless_refused(addresses[0], known)
 

@@ -12,11 +12,13 @@ from functools import reduce
 from pyspark.sql import DataFrame, SparkSession, functions as f
 
 from icebergds.commit.operations import TableState
+from icebergds.display import counted, size_text
 from icebergds.errors import InvalidOptionError
 from icebergds.expr.names import in_backticks
 from icebergds.expr.nodes import TRUE, and_
 from icebergds.formats.deletes.existing_deletes import read_existing_deletes
 from icebergds.formats.deletes.positions import PositionSet
+from icebergds.operations.read.chosen_files import deletes_by_kind
 from icebergds.operations.read.few_rows import MOST_ROWS, few_rows
 from icebergds.operations.read.first_rows import FirstRows
 from icebergds.operations.read.options import ReadOptions
@@ -217,6 +219,7 @@ def _native_frame(
             others=plan.table_schema.fields,
             deleted=_deleted(scan, group.files) if group.have_deletes else None,
             by_position=by_position and not group.key_deletes,
+            title=_title(scan, group.files),
         )
         if frame is not None and group.key_deletes:
             live = _without_keys(spark, frame, plan, rule.keys, group.key_deletes, history)
@@ -226,6 +229,27 @@ def _native_frame(
         if frame is not None:
             frames.append(frame)
     return (reduce(DataFrame.union, frames) if frames else None), read, unread
+
+
+def _title(scan: PlannedScan, files: Sequence[PlannedFile]) -> str:
+    """What Spark's UI and `explain` call the scan of some of a scan's files."""
+    size = sum(file.entry.data_file.file_size_in_bytes for file in files)
+    every = len(scan.files) + scan.counts.files.skipped
+    deletes = deletes_by_kind(files)
+    parts = [
+        f"{len(files):,} of {counted(every, 'file')}",
+        size_text(size),
+        *(
+            counted(len(some), kind)
+            for kind, some in (
+                ("deletion vector", deletes.vectors),
+                ("position delete file", deletes.positions),
+                ("equality delete file", deletes.keys),
+            )
+            if some
+        ),
+    ]
+    return f"{scan.state.name} ({', '.join(parts)})"
 
 
 def _deleted(scan: PlannedScan, files: Sequence[PlannedFile]) -> dict[str, PositionSet]:

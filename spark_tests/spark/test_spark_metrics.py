@@ -8,11 +8,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 from spark_reads import load
 from spark_writes import save
 
+import icebergds
+from icebergds.display import size_text
 from icebergds.metrics import REPORTER
 
 pytestmark = pytest.mark.spark
@@ -40,6 +43,25 @@ def reports(spark: SparkSession, tmp_path: Path) -> tuple[str, Callable[[], list
         return [json.loads(line.partition(" ")[2]) for line in lines]
 
     return f"{name}.report", got
+
+
+def test_sparks_ui_names_the_table_and_says_what_is_read_of_it(
+    front: SparkSession, tmp_path: Path
+) -> None:
+    rows = pa.table({"id": range(100), "part": [number % 4 for number in range(100)]})
+    catalog = icebergds.load_catalog("lake", warehouse=str(tmp_path))
+    catalog.create_namespace("db")
+    properties = {"format-version": "3", "write.delete.mode": "merge-on-read"}
+    catalog.create_table("db.t", rows.schema, partition_spec="part", properties=properties)
+    table = catalog.load_table("db.t")
+    table.append(rows)
+    table.delete("id = 1", spark=front)
+    read = table.scan("part = 1").to_df(front)
+    (file,) = Path(table.location()).rglob("part=1/*.parquet")
+    size = size_text(file.stat().st_size)
+    plan: Any = read._jdf.queryExecution().executedPlan()
+    assert f"parquet lake.db.t (1 of 4 files, {size}, 1 deletion vector)" in plan.toString()
+    assert read.count() == 24
 
 
 def test_every_process_reports_its_part(
