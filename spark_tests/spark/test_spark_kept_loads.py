@@ -48,9 +48,9 @@ def listings(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     found: list[int] = []
     listed = parquet_relation.listed_files
 
-    def counted(spark: Any, session: Any, schema: Any, addresses: Any, options: Any) -> Any:
+    def counted(spark: Any, session: Any, schema: Any, addresses: Any, *others: Any) -> Any:
         found.append(len(addresses))
-        return listed(spark, session, schema, addresses, options)
+        return listed(spark, session, schema, addresses, *others)
 
     monkeypatch.setattr(parquet_relation, "listed_files", counted)
     return found
