@@ -36,7 +36,7 @@ def _floors() -> dict[str, int]:
 
 _FLOORS = _floors()
 # What users import stands outside of the order, and so do the tools of their tests.
-_OUTSIDE = {"__init__", "testing", "types"}
+_OUTSIDE = {"__init__", "otel", "testing", "types"}
 _NAMED = re.compile(r"\bicebergds[./](\w+)")
 
 
