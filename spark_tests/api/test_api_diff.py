@@ -147,6 +147,7 @@ def test_columns_of_one_table_are_compared_by_their_ids(catalog: Catalog) -> Non
     assert found.removed is not None
     assert found.removed.num_rows == 0
     assert first.diff(first).is_same
+    assert "0 removed, 1 added" in found._repr_html_()
 
 
 @given(data=st.data())

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from icebergds.commit.operations import TableState
-from icebergds.display import counted, html_result, joined, size_text
+from icebergds.display import counted, html_table, joined, size_text, time_text
 from icebergds.errors import InvalidOptionError
 from icebergds.formats.arrow.types import field_to_arrow, schema_to_arrow, to_arrow
 from icebergds.formats.deletes.key_columns import Mask
@@ -24,6 +24,7 @@ from icebergds.spec.types import NestedField, is_scalar
 from icebergds.suggestions import nearest_of
 
 _ROOM = 60
+_OTHER_TYPES = ", of other types on both sides"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,12 +51,35 @@ class FileCounts:
 
 
 @dataclass(frozen=True, slots=True)
+class ComparedSnapshot:
+    """The snapshot of one side; `str` shows it as text.
+
+    Attributes:
+        ref: the branch or tag that chose it; None for an id, a time, or the current snapshot.
+        snapshot_id: None if the table has no snapshot.
+        timestamp_ms: when it was committed, milliseconds since 1970-01-01 UTC.
+    """
+
+    ref: str | None = None
+    snapshot_id: int | None = None
+    timestamp_ms: int | None = None
+
+    def __str__(self) -> str:
+        ref = "" if self.ref is None else f"{self.ref}, "
+        if self.snapshot_id is None or self.timestamp_ms is None:
+            return f"{ref}no snapshot"
+        return f"{ref}snapshot {self.snapshot_id} of {time_text(self.timestamp_ms)}"
+
+
+@dataclass(frozen=True, slots=True)
 class Difference:
     """How two scans differ; `str` shows it as text.
 
     Attributes:
         before, after: the tables' names.
+        before_at, after_at: the snapshots that were compared.
         columns: the columns that differ.
+        not_compared: the columns of both tables whose types differ, which rows leave out.
         files_removed, files_added: the data files that only one side has, or has with other
             deletes.
         files_kept: those that both have; their rows were not read.
@@ -78,6 +102,9 @@ class Difference:
     changed_before: pa.Table | None = None
     changed_after: pa.Table | None = None
     changed_columns: dict[str, Mask] = field(default_factory=dict, repr=False)
+    before_at: ComparedSnapshot = ComparedSnapshot()
+    after_at: ComparedSnapshot = ComparedSnapshot()
+    not_compared: tuple[str, ...] = ()
 
     @property
     def is_same(self) -> bool:
@@ -94,11 +121,11 @@ class Difference:
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        return html_result("Difference", dict(self._lines()))
+        return html_table("Difference", (), list(self._lines()), "line")
 
     def _lines(self) -> Iterator[tuple[str, str]]:
-        yield "before", self.before
-        yield "after", self.after
+        yield "before", f"{self.before}, {self.before_at}"
+        yield "after", f"{self.after}, {self.after_at}"
         shown = [
             f"- {each.before}"
             if each.after is None
@@ -118,6 +145,9 @@ class Difference:
         changed = f", {self.changed_after.num_rows:,} changed" if self.by else ""
         removed, added = self.removed.num_rows, self.added.num_rows
         yield "rows", f"{removed:,} removed, {added:,} added{changed}"
+        if self.not_compared:
+            names = joined(self.not_compared, "column", _ROOM - len(_OTHER_TYPES))
+            yield "without", f"{names}{_OTHER_TYPES}"
         if self.by:
             yield "by", ", ".join(self.by)
 
@@ -142,7 +172,7 @@ def compare_scans(
     Raises:
         InvalidOptionError: a key is not a column of both sides.
     """
-    shared, differing = _columns(before, after)
+    shared, differing, not_compared = _columns(before, after)
     keys = _keys(after, shared, by)
     sides = [
         plan_scan(state, options, for_native=False, columns=Schema(tuple(columns)))
@@ -163,6 +193,9 @@ def compare_scans(
         _counts(new_files),
         _counts(kept),
         keys,
+        before_at=_compared(before[1], old),
+        after_at=_compared(after[1], new),
+        not_compared=not_compared,
     )
     if not with_rows:
         return found
@@ -175,14 +208,25 @@ def compare_scans(
     return _with_rows(found, replace(old, files=old_files), replace(new, files=new_files), fields)
 
 
+def _compared(options: ReadOptions, planned: PlannedScan) -> ComparedSnapshot:
+    travel, snapshot = options.time_travel, planned.snapshot
+    refs = (("branch", travel.branch), ("tag", travel.tag))
+    ref = next((f"{kind} {name}" for kind, name in refs if name is not None), None)
+    if snapshot is None:
+        return ComparedSnapshot(ref)
+    return ComparedSnapshot(ref, snapshot.snapshot_id, snapshot.timestamp_ms)
+
+
 def _columns(
     before: tuple[TableState, ReadOptions], after: tuple[TableState, ReadOptions]
-) -> tuple[list[tuple[NestedField, NestedField]], tuple[ColumnDifference, ...]]:
-    """The columns that both sides have, as each side reads them, and those that differ."""
+) -> tuple[list[tuple[NestedField, NestedField]], tuple[ColumnDifference, ...], tuple[str, ...]]:
+    """The columns that both sides have, as each side reads them, those that differ, and those of
+    both whose types are not compared.
+    """
     old, new = (_chosen(*side) for side in (before, after))
     is_one_table = before[0].metadata.table_uuid == after[0].metadata.table_uuid
     known = {(f.field_id if is_one_table else f.name): f for f in old.fields}
-    shared, differing = [], []
+    shared, differing, not_compared = [], [], []
     for column in new.fields:
         match = known.pop(column.field_id if is_one_table else column.name, None)
         if match is None:
@@ -194,10 +238,12 @@ def _columns(
             shared.append((wide, wide))
         elif to_arrow(match.field_type).equals(to_arrow(column.field_type)):
             shared.append((match, column))
+        else:
+            not_compared.append(column.name)
         if _shown(match) != _shown(column):
             differing.append(ColumnDifference(column.name, _shown(match), _shown(column)))
     gone = [ColumnDifference(column.name, _shown(column), None) for column in known.values()]
-    return shared, (*gone, *differing)
+    return shared, (*gone, *differing), tuple(not_compared)
 
 
 def _wider(old: NestedField, new: NestedField, current: Schema) -> NestedField:
@@ -230,7 +276,8 @@ def _keys(
     for name in by:
         if name not in names:
             raise InvalidOptionError(
-                f"by = {name!r}: not a column that both sides have; {nearest_of(name, names)}"
+                f"by = {name!r}: not a column that both sides have, with one type; "
+                f"{nearest_of(name, names)}"
             )
     return tuple(by)
 
