@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from decimal import Context, Decimal, InvalidOperation
 from functools import partial
@@ -93,7 +95,7 @@ def _csv(file: Path, schema: Schema) -> ArrowRows:
     found = _fields(rows.column_names, schema)
     for at, field in enumerate(found):
         if not _is_read_by_arrow(field.field_type):
-            parse = _parsed if _is_json(field.field_type) else _as_it_is
+            parse = _DECODER.decode if _is_json(field.field_type) else _as_it_is
             texts = rows.column(at).to_pylist()
             values = [None if text is None else parse(text) for text in texts]
             rows = rows.set_column(at, field.name, _array(field, values))
@@ -101,11 +103,20 @@ def _csv(file: Path, schema: Schema) -> ArrowRows:
 
 
 def _json(file: Path, schema: Schema) -> ArrowRows:
-    text = file.read_text(encoding="utf-8")
-    rows = _parsed(text) if text.lstrip().startswith("[") else list(_lines(text))
+    rows = list(_rows_of(_text(file)))
     fields = _fields(dict.fromkeys(name for row in rows for name in _members(row)), schema)
     columns = [_array(field, [row.get(field.name) for row in rows]) for field in fields]
     return pa.table(columns, schema=pa.schema([field_to_arrow(field) for field in fields]))
+
+
+def _text(file: Path) -> str:
+    try:
+        # Some programs begin texts with a byte order mark.
+        return file.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InvalidDataError(
+            f"byte {error.start} is not UTF-8, of which JSON is; save the file as UTF-8"
+        ) from None
 
 
 class _Number(float):
@@ -119,18 +130,48 @@ class _Number(float):
     text: str
 
 
-def _parsed(text: str) -> Any:
-    return json.loads(text, parse_float=_Number)
+def _object(members: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(members)
+    if len(found) < len(members):
+        raise InvalidDataError(_twice("an object of JSON", [name for name, _ in members]))
+    return found
 
 
-def _lines(text: str) -> Iterator[Any]:
-    # Not `splitlines`: texts may have other ends of lines.
-    for number, line in enumerate(text.split("\n"), start=1):
-        if line.strip():
-            try:
-                yield _parsed(line)
-            except ValueError as error:
-                raise InvalidDataError(f"line {number} is not JSON: {error}") from None
+def _twice(what: str, names: Iterable[str]) -> str:
+    counts = Counter(names)
+    name = next(name for name, number in counts.items() if number > 1)
+    return f"{what} has {name!r} twice; leave one of them out, or rename it"
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_float=_Number)
+_SPACE = re.compile(r"[ \t\r\n]*")
+
+
+def _rows_of(text: str) -> Iterator[Any]:
+    """The values of JSON texts that follow each other, and those of an array one by one."""
+    at = _after_space(text, 0)
+    while at < len(text):
+        try:
+            value, end = _DECODER.raw_decode(text, at)
+        except json.JSONDecodeError as error:
+            began = _line_of(text, at)
+            more = "" if began == error.lineno else f"; the value began in line {began}"
+            raise InvalidDataError(
+                f"line {error.lineno} is not JSON: {error.msg} in column {error.colno}{more}"
+            ) from None
+        except InvalidDataError as error:
+            raise InvalidDataError(f"line {_line_of(text, at)}: {error}") from None
+        yield from value if isinstance(value, list) else (value,)
+        at = _after_space(text, end)
+
+
+def _after_space(text: str, at: int) -> int:
+    found = _SPACE.match(text, at)
+    return at if found is None else found.end()
+
+
+def _line_of(text: str, at: int) -> int:
+    return text.count("\n", 0, at) + 1
 
 
 def _members(row: Any) -> dict[str, Any]:
@@ -141,6 +182,9 @@ def _members(row: Any) -> dict[str, Any]:
 
 def _fields(names: Iterable[str], schema: Schema) -> list[NestedField]:
     """The columns of these names."""
+    names = list(names)
+    if len(set(names)) < len(names):
+        raise InvalidDataError(_twice("the file", names))
     known = {field.name: field for field in schema.fields}
     for name in names:
         if name not in known:

@@ -153,6 +153,8 @@ def test_variants_are_json(lake: Catalog, icebergds: Command, tmp_path: Path, fo
     ("name", "text", "told"),
     [
         ("a.ndjson", '{"id": 1}\n{"id": ', "line 2 is not JSON"),
+        ("a.ndjson", '{"id": 1}\n\n{"id": 1, "id": 2}', "line 3: an object of JSON has 'id' twice"),
+        ("a.csv", "id,id\n1,2\n", "the file has 'id' twice"),
         ("a.json", "[1]", "expected JSON objects, found 1"),
         ("a.ndjson", '{"ids": 1}', "the table has no column 'ids'; did you mean id?"),
         ("a.csv", "ids\n1\n", "the table has no column 'ids'; did you mean id?"),
@@ -169,6 +171,36 @@ def test_a_file_of_other_rows_is_refused(
         read_rows(file, lake.load_table("db.events").schema())
     assert str(refused.value).startswith(f"file {file} cannot be read: ")
     assert told in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"id": 1}\n{"id": 2}\n',
+        '\ufeff{"id": 1}\r\n\r\n{"id": 2}',
+        '{\n  "id": 1\n}\n{\n  "id": 2\n}',
+        '[\n  {"id": 1},\n  {"id": 2}\n]\n',
+        '\ufeff [{"id": 1}] [{"id": 2}]',
+        '{"id": 1}{"id": 2, "name": "{\u2028}"}',
+    ],
+)
+@pytest.mark.parametrize("kind", ["json", "ndjson"])
+def test_json_is_read_however_it_is_laid_out(
+    lake: Catalog, tmp_path: Path, text: str, kind: str
+) -> None:
+    file = tmp_path / f"a.{kind}"
+    file.write_bytes(text.encode())
+    found = read_rows(file, lake.load_table("db.events").schema())
+    assert isinstance(found, pa.Table)
+    assert found["id"].to_pylist() == [1, 2]
+
+
+def test_a_byte_order_mark_begins_csv(lake: Catalog, tmp_path: Path) -> None:
+    file = tmp_path / "a.csv"
+    file.write_bytes("\ufeffid,name\n1,x\n".encode())
+    found = read_rows(file, lake.load_table("db.events").schema())
+    assert isinstance(found, pa.Table)
+    assert found.to_pylist() == [{"id": 1, "name": "x"}]
 
 
 def test_numbers_of_json_keep_all_digits_of_decimals(
