@@ -24,6 +24,10 @@ class Exit(IntEnum):
     INTERRUPTED = 130
 
 
+_LEAST = 12
+"""How wide a cell is at least for its text to be read, if that is longer."""
+
+
 @dataclass(frozen=True, slots=True)
 class Grid:
     """Rows of text with a header.
@@ -124,11 +128,30 @@ def _print_in_terminal(grid: Grid) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 2, 0, 0))
-    for at, name in enumerate(grid.header):
-        table.add_column(
-            Text(printable(name)), justify="right" if at in grid.right else "left", overflow="fold"
-        )
-    for row in grid.rows:
-        table.add_row(*(Text(printable(cell)) for cell in row))
-    Console(highlight=False, no_color=not has_colours(True)).print(table)
+    console = Console(highlight=False, no_color=not has_colours(True))
+    lines = [[printable(cell) for cell in row] for row in (grid.header, *grid.rows)]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    is_narrow = sum(min(width, _LEAST) + 2 for width in widths) - 2 > console.width
+    names, *rows = ([Text(cell) for cell in line] for line in lines)
+
+    def table(**more: Any) -> Table:
+        return Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), **more)
+
+    if not is_narrow:
+        shown = table(header_style="bold")
+        for at, name in enumerate(names):
+            shown.add_column(name, justify="right" if at in grid.right else "left", overflow="fold")
+        for row in rows:
+            shown.add_row(*row)
+        console.print(shown)
+        return
+    # Cells of a few letters cannot be read: each row is shown as a block of lines.
+    for number, row in enumerate(rows, start=1):
+        console.print(Text(f"-[ {number} ]-", style="bold"))
+        shown = table(show_header=False)
+        shown.add_column(style="bold", overflow="fold")
+        shown.add_column(overflow="fold")
+        for name, cell in zip(names, row, strict=True):
+            if name or cell:
+                shown.add_row(name, cell)
+        console.print(shown)
