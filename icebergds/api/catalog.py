@@ -32,6 +32,7 @@ from icebergds.commit.operations import TableState
 from icebergds.errors import (
     AlreadyExistsError,
     FormatError,
+    MissingFileError,
     NoSuchTableError,
     NotFoundError,
     StorageError,
@@ -232,7 +233,14 @@ class Catalog(CatalogViews):
         location = location_argument("metadata_location", metadata_location)
         check_metadata_file(self._catalog.io, location)
         with nothing_committed(self._named(parts)):
-            return self._table(parts, self._catalog.register(parts, location))
+            try:
+                state = self._catalog.register(parts, location)
+            except MissingFileError:
+                raise MissingFileError(
+                    f"table {self._named(parts)} cannot be registered: there is no metadata file "
+                    f"{location}"
+                ) from None
+            return self._table(parts, state)
 
     def drop_table(self, identifier: Name) -> None:
         """Drops a table from the catalog; its data files and manifests are kept.

@@ -43,7 +43,7 @@ def new_app() -> typer.Typer:
     add_change_commands(app)
     add_keep_commands(app)
     add_fleet_commands(app)
-    command(app)(version)
+    command(app, rich_help_panel="Look")(version)
     return app
 
 

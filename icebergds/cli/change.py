@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -9,9 +10,10 @@ import typer
 
 from icebergds.cli.answer import Answer
 from icebergds.cli.command import command
+from icebergds.cli.complete import complete_names
 from icebergds.cli.confirm import Yes, confirm
 from icebergds.cli.look import Branch, TableName
-from icebergds.cli.place import Place, properties_of
+from icebergds.cli.place import Place, moment, properties_of
 from icebergds.display import counted
 from icebergds.errors import InvalidOptionError
 
@@ -20,16 +22,30 @@ if TYPE_CHECKING:
     from icebergds.api.manage_snapshots import ManageSnapshots
 
 _PANEL = "Change"
-Name = Annotated[str, typer.Argument(help="Its name, such as lake.db.events.")]
-Pairs = Annotated[list[str], typer.Argument(metavar="KEY=VALUE...", help="Properties.")]
-IsNamespace = Annotated[bool, typer.Option("--namespace", help="Of a namespace, not of a table.")]
-At = Annotated[
-    str | None, typer.Argument(metavar="[AT]", help="Snapshot id, branch or tag it begins at.")
+Name = Annotated[
+    str, typer.Argument(help="Its name, such as lake.db.events.", autocompletion=complete_names)
 ]
-Days = Annotated[float | None, typer.Option("--keep-days", help="Days after which it may expire.")]
-Delete = Annotated[bool, typer.Option("--delete", "-d", help="Delete it.")]
-Replace = Annotated[bool, typer.Option("--replace", help="Move it if it exists.")]
+Set = Annotated[
+    list[str], typer.Option("--set", metavar="KEY=VALUE", help="Property that it gets.")
+]
+Pairs = Annotated[list[str], typer.Argument(metavar="KEY=VALUE", help="Properties.")]
+IsNamespace = Annotated[bool, typer.Option("--namespace", help="Of a namespace, not of a table.")]
 _DAY_MS = 24 * 60 * 60 * 1000
+
+
+@dataclass(frozen=True, slots=True)
+class RefChange:
+    """What happens to a branch or tag."""
+
+    begins: Annotated[
+        str | None, typer.Argument(metavar="AT", help="Snapshot id, branch or tag it begins at.")
+    ] = None
+    keep_days: Annotated[
+        float | None, typer.Option("--keep-days", help="Days after which it may expire.")
+    ] = None
+    delete: Annotated[bool, typer.Option("--delete", "-d", help="Delete it.")] = False
+    replace: Annotated[bool, typer.Option("--replace", help="Move it if it exists.")] = False
+    yes: Yes = False
 
 
 def add_change_commands(app: typer.Typer) -> None:
@@ -56,7 +72,7 @@ def create_table(
     sort: Annotated[str | None, typer.Option(help='Such as "ts desc".')] = None,
     location: Annotated[str | None, typer.Option(help="Its directory.")] = None,
     identifier: Annotated[str | None, typer.Option(help="Columns that identify a row.")] = None,
-    set: Annotated[list[str], typer.Option(metavar="KEY=VALUE", help="Table property.")] = [],  # noqa: B006
+    set: Set = [],  # noqa: B006
     yes: Yes = False,
 ) -> Answer:
     """Creates an empty table."""
@@ -76,7 +92,7 @@ def create_table(
 def create_namespace(
     at: Place,
     namespace: Name,
-    set: Annotated[list[str], typer.Option(metavar="KEY=VALUE", help="Property of it.")] = [],  # noqa: B006
+    set: Set = [],  # noqa: B006
     yes: Yes = False,
 ) -> Answer:
     """Creates a namespace."""
@@ -147,7 +163,7 @@ def set_(
 ) -> Answer:
     """Sets properties of a table or a namespace."""
     given = properties_of(properties, "property")
-    shown = ", ".join(f"{key}={value}" for key, value in given.items())
+    shown = _text(given)
     if namespace:
         catalog, own_name = at.namespace_of(name)
         confirm(f"set {shown} of namespace {own_name} of catalog {catalog.name}", yes)
@@ -162,7 +178,7 @@ def set_(
 def unset(
     at: Place,
     name: Name,
-    properties: Annotated[list[str], typer.Argument(metavar="KEY...", help="Their names.")],
+    properties: Annotated[list[str], typer.Argument(metavar="KEY", help="Their names.")],
     namespace: IsNamespace = False,
     yes: Yes = False,
 ) -> Answer:
@@ -184,28 +200,20 @@ def branch(
     at: Place,
     table: TableName,
     branch: Annotated[str, typer.Argument(help="Name of the branch.")],
-    begins: At = None,
-    keep_days: Days = None,
-    delete: Delete = False,
-    replace: Replace = False,
-    yes: Yes = False,
+    change: RefChange,
 ) -> Answer:
     """Creates a branch, moves it or deletes it."""
-    return _referenced(at, table, "branch", branch, begins, keep_days, delete, replace, yes)
+    return _referenced(at, table, "branch", branch, change)
 
 
 def tag(
     at: Place,
     table: TableName,
     tag: Annotated[str, typer.Argument(help="Name of the tag.")],
-    begins: At = None,
-    keep_days: Days = None,
-    delete: Delete = False,
-    replace: Replace = False,
-    yes: Yes = False,
+    change: RefChange,
 ) -> Answer:
     """Creates a tag, moves it or deletes it."""
-    return _referenced(at, table, "tag", tag, begins, keep_days, delete, replace, yes)
+    return _referenced(at, table, "tag", tag, change)
 
 
 def rollback(
@@ -213,7 +221,8 @@ def rollback(
     table: TableName,
     snapshot: Annotated[int | None, typer.Option(help="To this ancestor.")] = None,
     timestamp: Annotated[
-        str | None, typer.Option(help="To the newest before it, such as 2026-01-31T12:00:00Z.")
+        str | None,
+        typer.Option(help="To the newest before it, such as 2026-01-31T12:00:00Z or 12h ago."),
     ] = None,
     yes: Yes = False,
 ) -> Answer:
@@ -225,7 +234,7 @@ def rollback(
     if snapshot is not None:
         manage.rollback_to_snapshot(snapshot)
     else:
-        manage.rollback_to_timestamp(timestamp)
+        manage.rollback_to_timestamp(moment(timestamp))
     return _managed(loaded, manage, f"roll back to {snapshot or timestamp}", yes)
 
 
@@ -313,36 +322,29 @@ def upgrade(
     return _done("upgraded", table=loaded.name, format_version=loaded.metadata.format_version)
 
 
-def _referenced(
-    at: Place,
-    table: str,
-    kind: str,
-    name: str,
-    begins: str | None,
-    keep_days: float | None,
-    delete: bool,
-    replace: bool,
-    yes: bool,
-) -> Answer:
+def _referenced(at: Place, table: str, kind: str, name: str, change: RefChange) -> Answer:
     """Creates, moves or deletes a branch or tag."""
     loaded = at.load_table(table)
     manage: Any = loaded.manage_snapshots()
+    begins, keep_days = change.begins, change.keep_days
     start: int | str | None = int(begins) if begins is not None and begins.isdecimal() else begins
-    if delete:
-        if begins is not None or replace or keep_days is not None:
-            raise InvalidOptionError(f"--delete: leave out where the {kind} begins, and others")
+    if change.delete:
+        if begins is not None or change.replace or keep_days is not None:
+            raise InvalidOptionError(
+                f"--delete: leave out where the {kind} begins, --replace and --keep-days"
+            )
         getattr(manage, f"remove_{kind}")(name)
-        return _managed(loaded, manage, f"delete {kind} {name}", yes)
+        return _managed(loaded, manage, f"delete {kind} {name}", change.yes)
     age = None if keep_days is None else round(keep_days * _DAY_MS)
-    if replace and name in loaded.refs():
+    if change.replace and name in loaded.refs():
         if start is None:
             raise InvalidOptionError(f"--replace: say where {kind} {name} is to be")
         getattr(manage, f"replace_{kind}")(name, start)
         if age is not None:
             manage.set_max_ref_age_ms(name, age)
-        return _managed(loaded, manage, f"move {kind} {name} to {begins}", yes)
+        return _managed(loaded, manage, f"move {kind} {name} to {begins}", change.yes)
     getattr(manage, f"create_{kind}")(name, start, max_ref_age_ms=age)
-    return _managed(loaded, manage, f"create {kind} {name} at {begins or 'main'}", yes)
+    return _managed(loaded, manage, f"create {kind} {name} at {begins or 'main'}", change.yes)
 
 
 def _managed(loaded: Table, manage: ManageSnapshots, what: str, yes: bool) -> Answer:
@@ -364,6 +366,12 @@ def _newest(loaded: Table, branch: str | None) -> int | None:
 def _done(what: str, **of: Any) -> Answer:
     """The answer of a change: `appended: table db.events, rows 3`."""
     shown = ", ".join(
-        f"{key.replace('_', ' ')} {value}" for key, value in of.items() if value is not None
+        f"{key.replace('_', ' ')} {_text(value)}" for key, value in of.items() if value is not None
     )
     return Answer({"done": what, **of}, f"{what}: {shown}")
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, dict):
+        value = [f"{key}={each}" for key, each in value.items()]
+    return ", ".join(value) or "none" if isinstance(value, list) else str(value)

@@ -7,32 +7,59 @@ import logging
 import os
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from copy import copy
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass, replace
+from functools import cache
 from typing import Annotated, Any, get_type_hints
 
 import typer
+from typer.models import ArgumentInfo
 
 from icebergds.cli.answer import Answer, Exit, print_answer, print_error, print_json
 from icebergds.cli.confirm import DeclinedError
 from icebergds.cli.place import Place, properties_of
+from icebergds.cli.words import catalog_words, own_words
 from icebergds.errors import IcebergError, InvalidOptionError
 
-_COMMON = "Catalog and output"
+
+def _option(*names: str, help: str, **more: Any) -> Any:
+    panel = "Catalog and output"
+    return typer.Option(*names, help=help, rich_help_panel=panel, show_default=False, **more)
 
 
 @dataclass(frozen=True, slots=True)
 class Common:
     """The values of the options that all commands have."""
 
-    catalog: str | None = None
-    uri: str | None = None
-    warehouse: str | None = None
-    credential: str | None = None
-    catalog_property: list[str] = field(default_factory=list)
-    output: str | None = None
-    json: bool = False
-    verbose: bool = False
-    debug: bool = False
+    catalog: Annotated[
+        str | None, _option("--catalog", help="Name of the catalog.", metavar="NAME")
+    ] = None
+    uri: Annotated[str | None, _option("--uri", help="Address of the catalog.", metavar="URI")] = (
+        None
+    )
+    warehouse: Annotated[
+        str | None,
+        _option("--warehouse", help="Location of the warehouse.", metavar="LOCATION"),
+    ] = None
+    credential: Annotated[
+        str | None,
+        _option("--credential", help="Credential of a REST catalog.", metavar="ID:SECRET"),
+    ] = None
+    catalog_property: Annotated[
+        list[str],
+        _option(
+            "--property",
+            "-p",
+            help="Property of the catalog or storage, such as s3.endpoint=http://localhost:9000.",
+            metavar="KEY=VALUE",
+        ),
+    ] = field(default_factory=list)
+    output: Annotated[str | None, _option("--output", help="text or json.", hidden=True)] = None
+    json: Annotated[bool, _option("--json", help="Print JSON.")] = False
+    verbose: Annotated[bool, _option("--verbose", "-v", help="Log what is read and committed.")] = (
+        False
+    )
+    debug: Annotated[bool, _option("--debug", help="Show the trace of an error.")] = False
 
     @property
     def as_json(self) -> bool:
@@ -48,68 +75,56 @@ class Common:
         return Place(self.catalog, {**properties_of(self.catalog_property), **given}, self.as_json)
 
 
-def _option(*names: str, help: str, **more: Any) -> Any:
-    return typer.Option(*names, help=help, rich_help_panel=_COMMON, show_default=False, **more)
-
-
-_OPTIONS: dict[str, tuple[Any, Any]] = {
-    "catalog": (str | None, _option("--catalog", help="Name of the catalog.", metavar="NAME")),
-    "uri": (str | None, _option("--uri", help="Address of the catalog.", metavar="URI")),
-    "warehouse": (
-        str | None,
-        _option("--warehouse", help="Location of the warehouse.", metavar="LOCATION"),
-    ),
-    "credential": (
-        str | None,
-        _option("--credential", help="Credential of a REST catalog.", metavar="ID:SECRET"),
-    ),
-    "catalog_property": (
-        list[str],
-        _option(
-            "--property",
-            "-p",
-            help="Property of the catalog or storage, such as s3.endpoint=http://localhost:9000.",
-            metavar="KEY=VALUE",
-        ),
-    ),
-    "output": (str | None, _option("--output", help="text or json.", hidden=True)),
-    "json": (bool, _option("--json", help="Print JSON.")),
-    "verbose": (bool, _option("--verbose", "-v", help="Log what is read and committed.")),
-    "debug": (bool, _option("--debug", help="Show the trace of an error.")),
-}
-
-
 def command(
-    app: typer.Typer, name: str | None = None, **more: Any
+    app: typer.Typer, name: str | None = None, *, is_sql: bool = False, **more: Any
 ) -> Callable[[Callable[..., Answer | None]], Callable[..., None]]:
     """Adds a function as a command: its first argument is the `Place`, its result is printed.
 
+    The fields of an argument that is a dataclass are options of their own.
+
     Args:
         name: the command's name; by default the function's.
+        is_sql: whether errors are about SQL, so that they name none of the command's options.
         more: arguments of `typer.Typer.command`.
     """
 
     def added(run: Callable[..., Answer | None]) -> Callable[..., None]:
         hints = get_type_hints(run, include_extras=True)
         _, *own = inspect.signature(run).parameters.values()
+        groups = {each.name: hints[each.name] for each in own if is_dataclass(hints[each.name])}
 
         def called(ctx: typer.Context, **given: Any) -> None:
-            common = _merged(ctx.obj, {key: given.pop(key) for key in _OPTIONS})
-            raise SystemExit(_run(common, lambda: run(common.place(), **given)))
+            common = _merged(ctx.obj, _taken(Common, given))
+            for key, group in groups.items():
+                given[key] = group(**_taken(group, given))
+            words = str if is_sql else own_words
+            raise SystemExit(_run(common, lambda: run(common.place(), **given), words))
 
-        parameters = [
-            inspect.Parameter("ctx", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context),
-            *(
-                each.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=hints[each.name])
-                for each in own
-            ),
-            *_common_parameters(),
-        ]
-        _describe(called, parameters, run)
+        parameters = [_CONTEXT]
+        for each in own:
+            if each.name in groups:
+                parameters += _parameters_of(groups[each.name])
+            else:
+                hint = _named_in_capitals(hints[each.name], each.name)
+                parameters.append(
+                    each.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=hint)
+                )
+        _describe(called, [*parameters, *_parameters_of(Common)], run)
         app.command(name or run.__name__.rstrip("_").replace("_", "-"), **more)(called)
         return called
 
     return added
+
+
+def place_in(ctx: typer.Context) -> Place:
+    """Where tables are looked for by a command that is not complete, and so does not run yet."""
+    chain: list[Any] = [ctx]
+    while (outer := chain[-1].parent) is not None:
+        chain.append(outer)
+    common = Common()
+    for each in reversed(chain):
+        common = _merged(common, {key: each.params.get(key) for key in _names_of(Common)})
+    return common.place()
 
 
 def add_common_options(app: typer.Typer) -> None:
@@ -118,25 +133,45 @@ def add_common_options(app: typer.Typer) -> None:
     def before(ctx: typer.Context, **given: Any) -> None:
         ctx.obj = _merged(ctx.obj, given)
 
-    parameters = [
-        inspect.Parameter("ctx", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context),
-        *_common_parameters(),
-    ]
-    _describe(before, parameters, before)
+    _describe(before, [_CONTEXT, *_parameters_of(Common)], before)
     app.callback()(before)
 
 
-def _common_parameters() -> list[inspect.Parameter]:
-    defaults = {"catalog_property": [], "json": False, "verbose": False, "debug": False}
-    return [
+_CONTEXT = inspect.Parameter("ctx", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)
+
+
+@cache
+def _parameters_of(group: Any) -> tuple[inspect.Parameter, ...]:
+    """The fields of a dataclass as parameters of a command."""
+    hints = get_type_hints(group, include_extras=True)
+    return tuple(
         inspect.Parameter(
-            key,
+            each.name,
             inspect.Parameter.KEYWORD_ONLY,
-            default=defaults.get(key),
-            annotation=Annotated[kind, option],
+            default=each.default if each.default_factory is MISSING else each.default_factory(),
+            annotation=hints[each.name],
         )
-        for key, (kind, option) in _OPTIONS.items()
-    ]
+        for each in fields(group)
+    )
+
+
+def _named_in_capitals(hint: Any, name: str) -> Any:
+    """The annotation of an argument, so that the help shows its name in capitals."""
+    info = next(iter(getattr(hint, "__metadata__", ())), None)
+    if not isinstance(info, ArgumentInfo) or info.metavar is not None:
+        return hint
+    named = copy(info)
+    named.metavar = name.upper()
+    return Annotated[hint.__origin__, named]
+
+
+def _names_of(group: Any) -> tuple[str, ...]:
+    return tuple(each.name for each in fields(group))
+
+
+def _taken(group: Any, given: dict[str, Any]) -> dict[str, Any]:
+    """The values of a dataclass, which are taken out of all that were given."""
+    return {key: given.pop(key) for key in _names_of(group)}
 
 
 def _describe(
@@ -157,7 +192,7 @@ def _merged(before: Common | None, given: dict[str, Any]) -> Common:
     return replace(base, **chosen)
 
 
-def _run(common: Common, run: Callable[[], Answer | None]) -> int:
+def _run(common: Common, run: Callable[[], Answer | None], words: Callable[[str], str]) -> int:
     """Runs a command, and returns the status to exit with."""
     if common.verbose:
         logging.basicConfig(level=logging.INFO, format="%(levelname)s %(name)s: %(message)s")
@@ -181,11 +216,11 @@ def _run(common: Common, run: Callable[[], Answer | None]) -> int:
         if common.debug:
             raise
         try:
-            _tell(error, common.as_json)
+            _tell(error, common.as_json, words)
             sys.stdout.flush()
         except OSError as no_output:
             _end_output()
-            _tell(no_output, as_json=False)
+            _tell(no_output, False, words)
         return Exit.FAILED
     return answer.status
 
@@ -203,15 +238,19 @@ def error_text(error: Exception) -> str:
     if type(error).__module__.startswith("pyspark."):
         # The plan of the query follows.
         return lines[0]
-    text = " ".join(lines)
+    text = catalog_words(" ".join(lines))
     return text if isinstance(error, IcebergError) else f"{type(error).__name__}: {text}"
 
 
-def _tell(error: Exception, as_json: bool) -> None:
+def error_data(error: Exception, words: Callable[[str], str] = own_words) -> dict[str, str]:
+    """An error for programs."""
+    return {"type": type(error).__name__, "message": words(error_text(error))}
+
+
+def _tell(error: Exception, as_json: bool, words: Callable[[str], str]) -> None:
     """Says what went wrong: on one line, or as the JSON document that was asked for."""
-    text = error_text(error)
     if as_json:
-        print_json({"error": {"type": type(error).__name__, "message": text}})
+        print_json({"error": error_data(error, words)})
         return
     more = "" if isinstance(error, IcebergError | ImportError) else " (--debug shows the trace)"
-    print_error(f"error: {text}{more}")
+    print_error(f"error: {words(error_text(error))}{more}")

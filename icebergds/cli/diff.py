@@ -8,6 +8,7 @@ import typer
 
 from icebergds.cli.answer import Answer, Exit, Grid, plain
 from icebergds.cli.command import command
+from icebergds.cli.complete import complete_names
 from icebergds.cli.look import Columns, Where
 from icebergds.cli.place import Place
 from icebergds.cli.rows import SHOWN, grid_of
@@ -24,7 +25,10 @@ if TYPE_CHECKING:
 
 Side = Annotated[
     str,
-    typer.Argument(help="A table, or TABLE@REF: a snapshot id, branch or tag of it."),
+    typer.Argument(
+        help="A table, or TABLE@REF: a snapshot id, branch or tag of it.",
+        autocompletion=complete_names,
+    ),
 ]
 
 
@@ -125,6 +129,8 @@ def _data(found: Difference, sides: Sides, limit: int) -> dict[str, Any]:
     data = {
         "before": found.before,
         "after": found.after,
+        "before_at": plain(found.before_at),
+        "after_at": plain(found.after_at),
         "columns": plain(found.columns),
         "files": {
             "removed": plain(found.files_removed),
@@ -132,6 +138,7 @@ def _data(found: Difference, sides: Sides, limit: int) -> dict[str, Any]:
             "kept": plain(found.files_kept),
         },
         "by": list(found.by),
+        "not_compared": list(found.not_compared),
         "rows": None,
     }
     if found.removed is not None and found.added is not None and found.changed_after is not None:

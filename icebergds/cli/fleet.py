@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 import typer
 
 from icebergds.cli.answer import Answer, Exit, Grid, plain
-from icebergds.cli.command import add_common_options, command, error_text
+from icebergds.cli.command import add_common_options, command, error_data, error_text
 from icebergds.cli.fleet_maintain import maintain
 from icebergds.cli.keep import Target
 from icebergds.cli.look import Branch
 from icebergds.cli.many import each_table, tables_of
 from icebergds.cli.place import Place
+from icebergds.cli.rows import check_out
 from icebergds.display import counted, size_text
-from icebergds.errors import InvalidOptionError
 
 if TYPE_CHECKING:
     from icebergds import Table
@@ -60,7 +60,12 @@ def scan(
     from icebergds.operations.maintenance.fleet.cost import report_of
     from icebergds.operations.maintenance.fleet.prices import read_prices
 
-    _check_out(out)
+    if out is not None:
+        # Before all tables are read.
+        from icebergds.operations.maintenance.fleet.page import require_report_packages
+
+        require_report_packages()
+        check_out(out)
     known = None if prices is None else read_prices(prices)
     tables = tables_of(at, target)
 
@@ -87,17 +92,6 @@ def scan(
     return Answer(
         _data(reports, failed, known, out), _shown(reports, failed, known, out, orphans), status
     )
-
-
-def _check_out(out: Path | None) -> None:
-    """Raises what would keep the file from being written, before all tables are read."""
-    if out is None:
-        return
-    from icebergds.operations.maintenance.fleet.page import require_report_packages
-
-    require_report_packages()
-    if out.is_dir() or not out.absolute().parent.is_dir():
-        raise InvalidOptionError(f"--out {out}: expected a file in a directory that exists")
 
 
 def _write(
@@ -137,10 +131,7 @@ def _data(
             }
             for report in reports
         ],
-        "failed": [
-            {"table": name, "error": {"type": type(error).__name__, "message": str(error)}}
-            for name, error in failed
-        ],
+        "failed": [{"table": name, "error": error_data(error)} for name, error in failed],
         "prices": plain(prices),
         "report": None if out is None else str(out.absolute()),
     }

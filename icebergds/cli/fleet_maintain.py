@@ -18,6 +18,8 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 import typer
 
 from icebergds.cli.answer import Answer, Exit, plain
+from icebergds.cli.command import error_data
+from icebergds.cli.complete import complete_names
 from icebergds.cli.keep import Apply, Jobs
 from icebergds.cli.many import NamedTable, OfTable, each_table, tables_of
 from icebergds.cli.place import Place
@@ -41,7 +43,11 @@ def maintain(
     at: Place,
     target: Annotated[
         str | None,
-        typer.Argument(metavar="[CATALOG|NAMESPACE]", help="By default the whole catalog."),
+        typer.Argument(
+            metavar="CATALOG|NAMESPACE",
+            help="By default the whole catalog.",
+            autocompletion=complete_names,
+        ),
     ] = None,
     policy: Annotated[
         Path | None, typer.Option(help="A TOML file: which tables get what, and the budget.")
@@ -61,7 +67,7 @@ def maintain(
     run = _Run(chosen, apply, jobs)
     for failed in measured:
         if failed.error is not None:
-            run.tell_failure(failed)
+            run.tell_failure(failed.name, failed.error)
     ordered = _most_useful_first(tables, measured)
     session: AbstractContextManager[object] = nullcontext()
     if ordered and chosen.needs_spark:
@@ -102,7 +108,7 @@ class _Run:
         try:
             report = _maintained(table.load(), policy, self.apply)
         except Exception as error:
-            self.tell_failure(OfTable(table.name, None, error))
+            self.tell_failure(table.name, error)
         with self.lock:
             self.idle += 1
             if self.policy.max_bytes is not None:
@@ -110,12 +116,10 @@ class _Run:
             if report is not None:
                 self._tell_steps(table.name, report)
 
-    def tell_failure(self, failed: OfTable[Any]) -> None:
+    def tell_failure(self, name: str, error: Exception) -> None:
         """Says that a table failed as a whole."""
         with self.lock:
-            kind = type(failed.error).__name__
-            error = {"type": kind, "message": str(failed.error)}
-            self._tell({"table": failed.name, "state": "failed", "error": error})
+            self._tell({"table": name, "state": "failed", "error": error_data(error)})
             self.counts["tables that failed"] += 1
 
     def answer(self, tables: int, sick: int) -> Answer:

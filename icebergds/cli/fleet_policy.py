@@ -11,7 +11,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from icebergds.cli.keep import moment
+from icebergds.cli.place import moment
 from icebergds.errors import InvalidOptionError
 from icebergds.operations.maintenance.policy import MaintenancePolicy, policy_of
 from icebergds.suggestions import nearest_of

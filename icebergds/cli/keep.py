@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from datetime import timedelta
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from icebergds.cli.answer import Answer, Exit, Grid, plain
-from icebergds.cli.command import command
+from icebergds.cli.command import command, error_data, error_text
+from icebergds.cli.complete import complete_names
 from icebergds.cli.look import Branch, TableName
 from icebergds.cli.many import OfTable, each_table, tables_of
-from icebergds.cli.place import Place
+from icebergds.cli.place import Place, moment
+from icebergds.cli.words import own_words
 from icebergds.display import counted, size_text
 from icebergds.errors import InvalidOptionError
 
@@ -25,7 +26,11 @@ if TYPE_CHECKING:
 _PANEL = "Keep"
 Target = Annotated[
     str | None,
-    typer.Argument(metavar="[TABLE|NAMESPACE|CATALOG]", help="By default the whole catalog."),
+    typer.Argument(
+        metavar="TABLE|NAMESPACE|CATALOG",
+        help="By default the whole catalog.",
+        autocompletion=complete_names,
+    ),
 ]
 Apply = Annotated[bool, typer.Option("--apply", help="Do it; without it, only say what would be.")]
 Jobs = Annotated[int, typer.Option("--jobs", min=1, help="Tables at a time.")]
@@ -83,7 +88,9 @@ def verify(
     """Compares what a table's metadata says with its files, and tells every difference."""
     found = at.load_table(table).verify(depth, repair=repair, branch=branch)
     data = {**plain(found), "is_sound": found.is_sound}
-    return Answer(data, str(found), Exit.DONE if found.is_sound else Exit.FOUND)
+    for finding in data["findings"]:
+        finding["remedy"] = own_words(finding["remedy"])
+    return Answer(data, own_words(str(found)), Exit.DONE if found.is_sound else Exit.FOUND)
 
 
 def maintain(
@@ -235,7 +242,7 @@ _RIGHT = frozenset({1, 2, 3, 4})
 def _health_row(found: OfTable[TableHealth]) -> tuple[str, ...]:
     health = found.result
     if health is None:
-        return found.name, "", "", "", "", f"failed: {found.error}"
+        return found.name, "", "", "", "", f"failed: {_said(found)}"
     return (
         found.name,
         f"{health.files.count:,}",
@@ -267,7 +274,7 @@ def _maintained(
     found = list(each_table(tables_of(at, target), run, jobs))
     reports = [each.result for each in found if each.result is not None]
     shown: list[str | Grid] = [
-        f"{each.name}: {each.error}" if each.result is None else str(each.result) for each in found
+        f"{each.name}: {_said(each)}" if each.result is None else str(each.result) for each in found
     ]
     is_some = any(report.steps for report in reports) and not apply
     status = _status(found, is_some)
@@ -323,29 +330,20 @@ def _options(texts: Sequence[str]) -> dict[str, str]:
     return properties_of(list(texts), "--option")
 
 
-def moment(text: str | None) -> timedelta | str | None:
-    """An age such as `7d`, or a time."""
-    if text is None:
-        return None
-    units = {"d": "days", "h": "hours", "m": "minutes", "s": "seconds"}
-    number, unit = text[:-1], units.get(text[-1:])
-    try:
-        return text if unit is None else timedelta(**{unit: float(number)})
-    except (ValueError, OverflowError):
-        return text
-
-
 def _result(found: OfTable[Any]) -> Any:
     if found.error is not None:
         raise found.error
     return found.result
 
 
+def _said(found: OfTable[Any]) -> str:
+    return "" if found.error is None else own_words(error_text(found.error))
+
+
 def _data(found: OfTable[Any]) -> Any:
     if found.error is None:
         return plain(found.result)
-    error = {"type": type(found.error).__name__, "message": str(found.error)}
-    return {"table": found.name, "error": error}
+    return {"table": found.name, "error": error_data(found.error)}
 
 
 def _status(found: Sequence[OfTable[Any]], something_to_do: bool) -> Exit:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Annotated
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from icebergds.cli.answer import Answer, Exit, Grid
 from icebergds.cli.command import command
+from icebergds.cli.complete import complete_names
 from icebergds.cli.place import Place
 from icebergds.errors import InvalidOptionError, NoSuchTableError, UnsupportedFeatureError
 
@@ -19,11 +21,12 @@ if TYPE_CHECKING:
     from icebergds.commit.operations import TableState
 
 TableName = Annotated[
-    str, typer.Argument(metavar="TABLE", help="Name of the table, or its location.")
+    str,
+    typer.Argument(
+        metavar="TABLE", help="Name of the table, or its location.", autocompletion=complete_names
+    ),
 ]
-SnapshotId = Annotated[int | None, typer.Option("--snapshot", help="Id of a snapshot.")]
 Branch = Annotated[str | None, typer.Option("--branch", help="Name of a branch.")]
-Tag = Annotated[str | None, typer.Option("--tag", help="Name of a tag.")]
 Where = Annotated[str | None, typer.Option("--where", help='Condition, such as "id > 5".')]
 Columns = Annotated[
     str | None, typer.Option("--columns", help="Names of columns, with commas between them.")
@@ -31,23 +34,34 @@ Columns = Annotated[
 _PANEL = "Look"
 
 
+@dataclass(frozen=True, slots=True)
+class Version:
+    """The snapshot that a command shows or reads; at most one attribute is given."""
+
+    snapshot: Annotated[int | None, typer.Option("--snapshot", help="Id of a snapshot.")] = None
+    branch: Branch = None
+    tag: Annotated[str | None, typer.Option("--tag", help="Name of a tag.")] = None
+
+
 def add_look_commands(app: typer.Typer) -> None:
     """Adds the commands to the app."""
-    for run in (list_, describe, schema, spec, uuid, location):
+    runs: tuple[Callable[..., Answer], ...] = (
+        *(list_, describe, schema, spec, uuid, location, properties, snapshots, history, refs),
+        *(files, manifests, partitions, catalogs),
+    )
+    for run in runs:
         command(app, rich_help_panel=_PANEL)(run)
-    command(app, rich_help_panel=_PANEL)(properties)
-    for name in (snapshots, history, refs):
-        command(app, rich_help_panel=_PANEL)(name)
     command(app, "list-refs", hidden=True)(refs)
-    for name in (files, manifests, partitions):
-        command(app, rich_help_panel=_PANEL)(name)
-    command(app, rich_help_panel=_PANEL)(catalogs)
 
 
 def list_(
     at: Place,
     namespace: Annotated[
-        str | None, typer.Argument(help="List what it has; without it, the catalog's namespaces.")
+        str | None,
+        typer.Argument(
+            help="List what it has; without it, the catalog's namespaces.",
+            autocompletion=complete_names,
+        ),
     ] = None,
 ) -> Answer:
     """Lists namespaces, tables and views."""
@@ -58,13 +72,22 @@ def list_(
         with suppress(UnsupportedFeatureError):
             found["views"] = _joined(catalog.list_views(name))
     rows = [(kind[:-1], name) for kind, names in found.items() for name in names]
-    where = f"namespace {name}" if name else f"catalog {catalog.name}"
-    return Answer(found, Grid(("kind", "name"), rows, note="" if rows else f"{where} is empty"))
+    note = ""
+    if not rows:
+        where = f"namespace {name}" if name else f"catalog {catalog.name}"
+        missing = None if name else _without_warehouse(catalog.name, catalog.properties)
+        note = f"{where} is empty" + (f": {missing}" if missing else "")
+    return Answer(found, Grid(("kind", "name"), rows, note=note))
 
 
 def describe(
     at: Place,
-    table: Annotated[str, typer.Argument(metavar="TABLE", help="A table or a namespace.")],
+    table: Annotated[
+        str,
+        typer.Argument(
+            metavar="TABLE", help="A table or a namespace.", autocompletion=complete_names
+        ),
+    ],
     entity: Annotated[str, typer.Option(help="any, table or namespace.")] = "any",
 ) -> Answer:
     """Shows a table's format, columns, layout and contents, or a namespace's properties."""
@@ -79,7 +102,8 @@ def describe(
         return _namespace(at, table)
     try:
         state = at.address(table).load()
-    except NoSuchTableError:
+    except (NoSuchTableError, InvalidOptionError):
+        # Some catalogs know by the name that it cannot be a table's.
         if entity == "any" and (found := _namespace_if_there(at, table)) is not None:
             return found
         # Its error says more of the catalogs that there are.
@@ -101,7 +125,9 @@ def describe(
     }
     from icebergds.api.display import table_text
 
-    return Answer(data, table_text(state))
+    # Its first line is for Python.
+    _, _, shown = table_text(state).partition("\n")
+    return Answer(data, f"{state.name}\n{shown}")
 
 
 def schema(at: Place, table: TableName) -> Answer:
@@ -201,20 +227,19 @@ def files(
     table: TableName,
     where: Where = None,
     columns: Columns = None,
-    snapshot: SnapshotId = None,
-    branch: Branch = None,
-    tag: Tag = None,
+    *,
+    version: Version,
     history: Annotated[bool, typer.Option("--history", help="Of all snapshots.")] = False,
 ) -> Answer:
     """Lists data and delete files."""
     inspect = at.load_table(table).inspect
     shown = columns or _FILES
     if history:
-        if (snapshot, branch, tag) != (None, None, None):
+        if version != Version():
             raise InvalidOptionError("--history is of all snapshots; leave --snapshot and others")
         found = inspect.all_files(filter=where, columns=shown)
     else:
-        found = inspect.files(snapshot, filter=where, columns=shown, branch=branch, tag=tag)
+        found = inspect.files(filter=where, columns=shown, **_chosen(version))
     return _inspected(found)
 
 
@@ -223,17 +248,13 @@ def manifests(
     table: TableName,
     where: Where = None,
     columns: Columns = None,
-    snapshot: SnapshotId = None,
-    branch: Branch = None,
-    tag: Tag = None,
+    *,
+    version: Version,
 ) -> Answer:
     """Lists manifests."""
     inspect = at.load_table(table).inspect
-    return _inspected(
-        inspect.manifests(
-            snapshot, filter=where, columns=columns or _MANIFESTS, branch=branch, tag=tag
-        )
-    )
+    shown = columns or _MANIFESTS
+    return _inspected(inspect.manifests(filter=where, columns=shown, **_chosen(version)))
 
 
 def partitions(
@@ -241,15 +262,12 @@ def partitions(
     table: TableName,
     where: Where = None,
     columns: Columns = None,
-    snapshot: SnapshotId = None,
-    branch: Branch = None,
-    tag: Tag = None,
+    *,
+    version: Version,
 ) -> Answer:
     """Lists partitions, with the totals of their files."""
     inspect = at.load_table(table).inspect
-    return _inspected(
-        inspect.partitions(snapshot, filter=where, columns=columns, branch=branch, tag=tag)
-    )
+    return _inspected(inspect.partitions(filter=where, columns=columns, **_chosen(version)))
 
 
 def catalogs(at: Place) -> Answer:
@@ -261,7 +279,9 @@ def catalogs(at: Place) -> Answer:
         error = None
         try:
             given = catalog_properties(name, at.properties)
-            Place(name, at.properties).load_catalog().list_namespaces()
+            catalog = Place(name, at.properties).load_catalog()
+            if not catalog.list_namespaces():
+                error = _without_warehouse(name, given)
         except Exception as failure:
             error = str(failure) or type(failure).__name__
         found.append(
@@ -289,12 +309,31 @@ def catalogs(at: Place) -> Answer:
     )
 
 
+def _without_warehouse(name: str, properties: Mapping[str, str]) -> str | None:
+    """What to say of an empty catalog of directories if its own does not exist."""
+    from icebergds.catalog.filesystem.catalog import FileSystemCatalog
+    from icebergds.catalog.loading import load_catalog
+
+    found = load_catalog(name, properties)
+    if not isinstance(found, FileSystemCatalog):
+        return None
+    warehouse = found.io.absolute(found.warehouse)
+    if found.io.is_directory(warehouse):
+        return None
+    return f"its warehouse {warehouse} does not exist; the first table creates it"
+
+
 _FILES = "content,file_path,file_format,partition,record_count,file_size_in_bytes"
 _MANIFESTS = (
     "content,path,length,partition_spec_id,added_snapshot_id,added_data_files_count,"
     "existing_data_files_count,deleted_data_files_count,added_delete_files_count,"
     "existing_delete_files_count,deleted_delete_files_count"
 )
+
+
+def _chosen(version: Version) -> dict[str, Any]:
+    """The snapshot as arguments of `Table.inspect`."""
+    return {"snapshot_id": version.snapshot, "branch": version.branch, "tag": version.tag}
 
 
 def _state(at: Place, table: str) -> TableState:

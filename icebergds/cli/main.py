@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from typing import Any
 
 
 def main() -> None:
@@ -14,16 +15,30 @@ def main() -> None:
         raise SystemExit(2) from None
     from icebergds.cli.app import app
 
-    if "--json" not in sys.argv:
-        app()
-        return
     try:
-        status = app(standalone_mode=False)
+        status = app(prog_name="icebergds", standalone_mode=False)
     except Exception as error:
+        # The errors of wrong usage.
         if not hasattr(error, "format_message"):
             raise
-        from icebergds.cli.answer import print_json
-
-        print_json({"error": {"type": type(error).__name__, "message": error.format_message()}})
+        _tell(error)
         raise SystemExit(2) from None
     raise SystemExit(status)
+
+
+def _tell(error: Any) -> None:
+    from icebergds.cli.answer import print_error, print_json
+
+    kind = type(error).__name__
+    context = getattr(error, "ctx", None)
+    command = "icebergds" if context is None else context.command_path
+    text = " ".join(error.format_message().split()).removesuffix(".")
+    if kind == "NoArgsIsHelpError":
+        text = "Missing command"
+    if "--json" in sys.argv:
+        print_json({"error": {"type": kind, "message": text}})
+    elif kind == "NoArgsIsHelpError":
+        error.show()
+    else:
+        see = " See" if text.endswith("?") else "; see"
+        print_error(f"error: {text}{see} {command} --help")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from icebergds.errors import InvalidOptionError
@@ -37,7 +38,7 @@ class Place:
         """The catalog of a name that need not exist yet, and the identifier in it."""
         from icebergds.catalog.naming import named_catalog
 
-        if self._names_catalog:
+        if self.names_catalog:
             return self.load_catalog(), name
         catalog, identifier = named_catalog(name)
         return Place(catalog).load_catalog(), identifier
@@ -47,7 +48,7 @@ class Place:
         from icebergds.catalog.config import is_configured
 
         first, _, rest = name.partition(".")
-        if not self._names_catalog and is_configured(first):
+        if not self.names_catalog and is_configured(first):
             return Place(first).load_catalog(), rest
         catalog = self.load_catalog()
         if first == catalog.name and not catalog.namespace_exists(first):
@@ -69,7 +70,8 @@ class Place:
         return address_of(name, catalog, given)
 
     @property
-    def _names_catalog(self) -> bool:
+    def names_catalog(self) -> bool:
+        """Whether options name a catalog, or say how to reach one."""
         return self.catalog is not None or bool(self.properties)
 
     def _addressed(self, name: str) -> tuple[str, str | None, Mapping[str, str]]:
@@ -116,3 +118,15 @@ def properties_of(texts: list[str], option: str = "--property") -> dict[str, str
             raise InvalidOptionError(f"{option} {text!r}: expected KEY=VALUE")
         pairs[key.strip()] = value
     return pairs
+
+
+def moment(text: str | None) -> timedelta | str | None:
+    """An age such as `7d`, or a time."""
+    if text is None:
+        return None
+    units = {"d": "days", "h": "hours", "m": "minutes", "s": "seconds"}
+    number, unit = text[:-1], units.get(text[-1:])
+    try:
+        return text if unit is None else timedelta(**{unit: float(number)})
+    except (ValueError, OverflowError):
+        return text

@@ -16,7 +16,7 @@ import typer
 
 from icebergds.cli.answer import Answer, Grid, plain
 from icebergds.cli.command import command
-from icebergds.cli.look import Branch, Columns, SnapshotId, TableName, Tag, Where
+from icebergds.cli.look import Columns, TableName, Version, Where
 from icebergds.cli.place import Place
 from icebergds.display import counted
 from icebergds.errors import InvalidOptionError
@@ -24,6 +24,7 @@ from icebergds.errors import InvalidOptionError
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from icebergds import Table, TableScan
     from icebergds.cli.values import Special
 
 _PANEL = "Read"
@@ -56,11 +57,14 @@ def scan(
     limit: Annotated[
         int | None, typer.Option(help=f"At most so many rows; {SHOWN} of a table, else all.")
     ] = None,
-    snapshot: SnapshotId = None,
-    branch: Branch = None,
-    tag: Tag = None,
+    *,
+    version: Version,
     format: Annotated[
-        Format | None, typer.Option(help="How rows are written; json with --json, else table.")
+        Format | None,
+        typer.Option(
+            metavar="FORMAT",
+            help=f"{', '.join(Format)}; by default json with --json, else table.",
+        ),
     ] = None,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="A file to write, instead of the output.")
@@ -72,13 +76,15 @@ def scan(
         raise InvalidOptionError("--out needs --format csv, json, ndjson, arrow or parquet")
     if chosen in (Format.ARROW, Format.PARQUET) and out is None and sys.stdout.isatty():
         raise InvalidOptionError(f"--format {chosen} is not text: write it to a file with --out")
+    if out is not None:
+        check_out(out)
     shown = SHOWN if chosen is Format.TABLE and limit is None else limit
     # One row more says whether there are others.
     most = SHOWN + 1 if chosen is Format.TABLE and limit is None else limit
     from icebergds.cli.values import special_fields
 
     loaded = at.load_table(table)
-    scan = loaded.scan(where, columns, snapshot, branch=branch, tag=tag, limit=most)
+    scan = _scan(loaded, where, columns, version, most)
     # Of all schemas: no other field ever has the id of one.
     special = special_fields(loaded.schemas().values())
     reader = scan.to_arrow_batch_reader()
@@ -96,12 +102,11 @@ def count(
     at: Place,
     table: TableName,
     where: Where = None,
-    snapshot: SnapshotId = None,
-    branch: Branch = None,
-    tag: Tag = None,
+    *,
+    version: Version,
 ) -> Answer:
     """Counts rows, from metadata as far as it can."""
-    found = at.load_table(table).scan(where, None, snapshot, branch=branch, tag=tag).count()
+    found = _scan(at.load_table(table), where, None, version).count()
     return Answer({"count": found}, str(found))
 
 
@@ -110,17 +115,33 @@ def explain(
     table: TableName,
     where: Where = None,
     columns: Columns = None,
-    snapshot: SnapshotId = None,
-    branch: Branch = None,
-    tag: Tag = None,
+    *,
+    version: Version,
 ) -> Answer:
     """Shows what a scan reads, what it skips, and why."""
-    scan = at.load_table(table).scan(where, columns, snapshot, branch=branch, tag=tag)
-    summary = scan.plan_summary()
+    summary = _scan(at.load_table(table), where, columns, version).plan_summary()
     data = plain(replace(summary, snapshot=None))
     data["snapshot_id"] = None if summary.snapshot is None else summary.snapshot.snapshot_id
     del data["snapshot"], data["counts"]["written_with"]
     return Answer(data, str(summary))
+
+
+def _scan(
+    table: Table,
+    where: str | None,
+    columns: str | None,
+    version: Version,
+    limit: int | None = None,
+) -> TableScan:
+    return table.scan(
+        where, columns, version.snapshot, branch=version.branch, tag=version.tag, limit=limit
+    )
+
+
+def check_out(out: Path) -> None:
+    """Raises InvalidOptionError if no file can be written there."""
+    if out.is_dir() or not out.absolute().parent.is_dir():
+        raise InvalidOptionError(f"--out {out}: expected a file in a directory that exists")
 
 
 def grid_of(rows: pa.Table, special: Special, shown: int | None) -> Grid:

@@ -30,7 +30,7 @@ statements end with a semicolon"""
 
 def add_sql_command(app: typer.Typer) -> None:
     """Adds the command to the app."""
-    command(app, rich_help_panel="Read")(sql)
+    command(app, is_sql=True, rich_help_panel="Read")(sql)
 
 
 def sql(

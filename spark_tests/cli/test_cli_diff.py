@@ -66,6 +66,34 @@ def test_another_ref_is_told(icebergds: Command, changed: list[int]) -> None:
     assert "has no branch or tag 'v2'; there are main, v1" in told.err
 
 
+def test_the_snapshots_that_were_compared_are_told(
+    lake: Catalog, icebergds: Command, changed: list[int]
+) -> None:
+    first, last = changed[0], changed[-1]
+    found = icebergds("diff", "db.keyed@v1", "@main", "--json").json
+    assert (found["before_at"]["ref"], found["after_at"]["ref"]) == ("tag v1", "branch main")
+    assert found["before_at"]["snapshot_id"] == first
+    assert found["after_at"]["snapshot_id"] == last
+    shown = icebergds("diff", f"db.keyed@{first}", "@").out
+    assert f"before     lake.db.keyed, snapshot {first} of 20" in shown
+    assert f"after      lake.db.keyed, snapshot {last} of 20" in shown
+    lake.create_table("db.empty", "id bigint, name string")
+    empty = icebergds("diff", "db.keyed", "db.empty").out
+    assert "after      lake.db.empty, no snapshot\n" in empty
+
+
+def test_columns_that_are_not_compared_are_told(
+    lake: Catalog, icebergds: Command, changed: list[int]
+) -> None:
+    lake.create_table("db.other", "id bigint, name int")
+    ran = icebergds("diff", "db.keyed", "db.other")
+    assert "rows       3 removed, 0 added\n" in ran.out
+    assert "without    name, of other types on both sides\n" in ran.out
+    assert icebergds("diff", "db.keyed", "db.other", "--json").json["not_compared"] == ["name"]
+    refused = icebergds("diff", "db.keyed", "db.other", "--by", "name")
+    assert "--by 'name': not a column that both sides have, with one type" in refused.err
+
+
 def test_uuids_of_both_tables_are_shown_as_such(
     lake: Catalog, icebergds: Command, tmp_path: Path
 ) -> None:

@@ -113,6 +113,24 @@ def test_configured_catalogs_are_tried_and_their_secrets_hidden(
     assert "hush" not in found.out + icebergds("catalogs").out
 
 
+def test_a_warehouse_that_is_not_there_is_told(
+    lake: Catalog, icebergds: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    gone = tmp_path / "gone"
+    monkeypatch.setenv("PYICEBERG_CATALOG__GONE__WAREHOUSE", str(gone))
+    missing = f"its warehouse {gone} does not exist; the first table creates it"
+    found = icebergds("catalogs", "--json")
+    assert found.status == 1
+    assert [(each["name"], each["error"]) for each in found.json] == [
+        ("gone", missing),
+        ("lake", None),
+    ]
+    assert icebergds("list", "--catalog", "gone").out == f"catalog gone is empty: {missing}\n"
+    gone.mkdir()
+    assert icebergds("catalogs").status == 0
+    assert icebergds("list", "--catalog", "gone").out == "catalog gone is empty\n"
+
+
 def test_a_namespace_is_described_by_its_properties(lake: Catalog, icebergds: Command) -> None:
     found = icebergds("describe", "db", "--entity", "namespace", "--json")
     assert found.json == lake.load_namespace_properties("db")
