@@ -155,11 +155,11 @@ class TableMaintenance(TableBase):
         """Compares what the table's metadata says with the files, and tells every difference.
 
         - `metadata`: all manifest lists and manifests of all kept snapshots; that files exist and
-          have their sizes; counts, partition summaries, totals, sequence numbers, row ids; delete
-          files that apply to nothing; orphan files.
+          have their sizes; counts, partition summaries, sequence numbers, row ids; totals and
+          changes in the summaries of snapshots; delete files that apply to nothing; orphan files.
         - `footers`: in addition, the footers of all files that branches and tags have: rows,
-          columns and their types, bounds, counts of values and nulls, split offsets; deletion
-          vectors and statistics files are read.
+          columns and their types, bounds, counts of values and nulls, sizes of columns, split
+          offsets; deletion vectors and statistics files are read.
         - `rows`: in addition, bounds and counts of all rows; positions of position deletes; that
           row ids are unique, for which 8 bytes for each row are in memory.
 

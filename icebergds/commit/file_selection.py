@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -50,13 +50,18 @@ class FileSelection:
 
     def select(self, columns: EntryColumns) -> Mask:
         # Looks up the entries among the keys: there may be far more keys than entries.
-        keys = zip(columns.file_path.to_pylist(), columns.content_offset.to_pylist(), strict=True)
-        return np.fromiter((key in self.keys for key in keys), np.bool_, len(columns))
+        found = (key in self.keys for key in file_keys(columns))
+        return np.fromiter(found, np.bool_, len(columns))
 
 
 def file_key(file: DataFile) -> FileKey:
     """The identity of a file in a table."""
     return file.file_path, file.content_offset
+
+
+def file_keys(columns: EntryColumns) -> Iterator[FileKey]:
+    """The identities of the files of entries."""
+    return zip(columns.file_path.to_pylist(), columns.content_offset.to_pylist(), strict=True)
 
 
 def these_files(base: CommitBase, files: Sequence[DataFile]) -> FileSelection:

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TypeVar
 
+import numpy as np
+import numpy.typing as npt
+import pyarrow.compute as pc
+
 from icebergds.commit.base import CommitBase, require_branch
 from icebergds.commit.column_manifests import write_columns
-from icebergds.commit.file_selection import FileKey, file_key
+from icebergds.commit.file_selection import FileKey, file_key, file_keys
 from icebergds.commit.new_snapshot import NewSnapshot
 from icebergds.commit.workspace import Workspace
 from icebergds.formats.manifests.columns import EntryColumns
@@ -19,6 +24,7 @@ from icebergds.formats.wrong_counts import WrongCounts
 from icebergds.spec.manifest import (
     DataFile,
     FileContent,
+    FileFormat,
     ManifestEntry,
     ManifestEntryStatus,
     ManifestFile,
@@ -45,16 +51,29 @@ class FileCorrection:
 
     Attributes:
         columns: by field id; metrics of other columns stay as they are.
+        column_sizes: by field id; None for those that are to be left out.
     """
 
     record_count: int | None = None
     file_size_in_bytes: int | None = None
     split_offsets: tuple[int, ...] | None = None
     columns: Mapping[int, ColumnCorrection] = field(default_factory=dict)
+    column_sizes: Mapping[int, int | None] = field(default_factory=dict)
 
     def __bool__(self) -> bool:
         numbers = (self.record_count, self.file_size_in_bytes, self.split_offsets)
-        return bool(self.columns) or any(number is not None for number in numbers)
+        of_columns = self.columns or self.column_sizes
+        return bool(of_columns) or any(number is not None for number in numbers)
+
+    def and_(self, other: FileCorrection) -> FileCorrection:
+        """Both corrections, of what two manifests say of one file."""
+        return FileCorrection(
+            _first(self.record_count, other.record_count),
+            _first(self.file_size_in_bytes, other.file_size_in_bytes),
+            _first(self.split_offsets, other.split_offsets),
+            {**other.columns, **self.columns},
+            {**other.column_sizes, **self.column_sizes},
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +114,7 @@ class RepairFiles:
             parts.append(columns)
             if kept is not None:
                 manifests.append(kept)
-        return NewSnapshot("replace", manifests, live_totals(parts), self.updates)
+        return NewSnapshot("replace", manifests, live_totals(file_counts(parts)), self.updates)
 
     def _repaired(
         self, work: Workspace, base: CommitBase, manifest: ManifestFile
@@ -104,9 +123,7 @@ class RepairFiles:
         columns = _live(base, manifest)
         if not len(columns):
             return None, columns
-        paths = columns.file_path.to_pylist()
-        offsets = columns.content_offset.to_pylist()
-        wrong = any(key in self.corrections for key in zip(paths, offsets, strict=True))
+        wrong = any(key in self.corrections for key in file_keys(columns))
         if not wrong and manifest.manifest_path not in self.manifests:
             return manifest, columns
         entries = [self._corrected(entry) for entry in columns.entries()]
@@ -139,34 +156,62 @@ def corrected(file: DataFile, correction: FileCorrection) -> DataFile:
         upper = {i: column.upper_bound for i, column in columns.items()}
         changes["lower_bounds"] = _merged(file.lower_bounds, lower)
         changes["upper_bounds"] = _merged(file.upper_bounds, upper)
+    if correction.column_sizes:
+        changes["column_sizes"] = _merged(file.column_sizes, correction.column_sizes)
     return replace(file, **changes)  # type: ignore[arg-type]
 
 
-def live_totals(parts: Iterable[EntryColumns]) -> dict[str, str]:
-    """The totals in a snapshot's summary, of the live entries of its manifests."""
-    totals = dict.fromkeys(TOTALS, 0)
-    for columns in parts:
-        rows = columns.record_count.clip(min=0)
-        is_data = columns.content == FileContent.DATA.value
-        totals["total-data-files"] += int(is_data.sum())
-        totals["total-delete-files"] += int((~is_data).sum())
-        totals["total-records"] += int(rows[is_data].sum())
-        for name, content in (
-            ("total-position-deletes", FileContent.POSITION_DELETES),
-            ("total-equality-deletes", FileContent.EQUALITY_DELETES),
-        ):
-            totals[name] += int(rows[columns.content == content.value].sum())
-    return {name: str(number) for name, number in totals.items()}
+def live_totals(counts: Mapping[str, int]) -> dict[str, str]:
+    """The totals in a snapshot's summary, by the counts of its live files."""
+    return {f"total-{name}": str(counts[name]) for name in TOTALS}
 
 
 TOTALS = (
-    "total-data-files",
-    "total-delete-files",
-    "total-records",
-    "total-position-deletes",
-    "total-equality-deletes",
+    "data-files",
+    "delete-files",
+    "records",
+    "position-deletes",
+    "equality-deletes",
+    "files-size",
 )
-"""The totals that follow from the live entries of manifests."""
+"""The counts of `file_counts` that summaries have totals of."""
+
+WHOLE_SIZE = "files-size-of-whole-files"
+"""The count of bytes with the whole file for each deletion vector, which some engines record."""
+
+
+def file_counts(parts: Iterable[EntryColumns]) -> Counter[str]:
+    """What summaries count of some entries, by their names without `added-` or the like."""
+    counts = Counter[str]()
+    for columns in parts:
+        rows, size = columns.record_count.clip(min=0), columns.file_size_in_bytes
+        is_data = columns.content == FileContent.DATA.value
+        by_position = columns.content == FileContent.POSITION_DELETES.value
+        by_key = columns.content == FileContent.EQUALITY_DELETES.value
+        own = columns.content_size_in_bytes.fill_null(-1).to_numpy()
+        is_vector = by_position & is_puffin(columns)
+        counts.update(
+            {
+                "data-files": int(is_data.sum()),
+                "records": int(rows[is_data].sum()),
+                "delete-files": int((~is_data).sum()),
+                "position-deletes": int(rows[by_position].sum()),
+                "equality-deletes": int(rows[by_key].sum()),
+                "position-delete-files": int((by_position & ~is_vector).sum()),
+                "equality-delete-files": int(by_key.sum()),
+                "dvs": int(is_vector.sum()),
+                "files-size": int(np.where(is_vector & (own >= 0), own, size).sum()),
+                WHOLE_SIZE: int(size.sum()),
+            }
+        )
+    return counts
+
+
+def is_puffin(columns: EntryColumns) -> npt.NDArray[np.bool_]:
+    """Which entries are of Puffin files."""
+    found = pc.equal(columns.file_format, FileFormat.PUFFIN.value)
+    flags: npt.NDArray[np.bool_] = found.to_numpy(zero_copy_only=False)
+    return flags
 
 
 def _live(base: CommitBase, manifest: ManifestFile) -> EntryColumns:
@@ -179,6 +224,10 @@ def _live(base: CommitBase, manifest: ManifestFile) -> EntryColumns:
         # Wrong counts may be what is repaired.
         wrong_counts=WrongCounts.WARN,
     )
+
+
+def _first(one: _Value | None, other: _Value | None) -> _Value | None:
+    return other if one is None else one
 
 
 def _merged(known: Mapping[int, _Value], changes: Mapping[int, _Value | None]) -> dict[int, _Value]:

@@ -62,7 +62,7 @@ def key_schema(schemas: Iterable[Schema], equality_ids: Iterable[int]) -> Schema
     for schema in schemas:
         here = {field_id for field_id in missing if schema.find_field(field_id) is not None}
         if here:
-            fields.extend(map(_optional, schema.select(here).fields))
+            fields.extend(map(as_optional, schema.select(here).fields))
             missing -= here
         if not missing:
             return Schema(tuple(fields))
@@ -72,8 +72,9 @@ def key_schema(schemas: Iterable[Schema], equality_ids: Iterable[int]) -> Schema
     )
 
 
-def _optional(field: NestedField) -> NestedField:
+def as_optional(field: NestedField) -> NestedField:
+    """A field without required values in it, as delete files may have nulls in any column."""
     field_type = field.field_type
     if isinstance(field_type, StructType):
-        field_type = StructType(tuple(map(_optional, field_type.fields)))
+        field_type = StructType(tuple(map(as_optional, field_type.fields)))
     return replace(field, field_type=field_type, required=False)

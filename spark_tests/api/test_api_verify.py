@@ -6,7 +6,7 @@ import datetime as dt
 import os
 import shutil
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -78,21 +78,34 @@ def head(builder: TableBuilder) -> Snapshot:
     return snapshot
 
 
-def change_list(
-    builder: TableBuilder, change: Callable[[ManifestFile], ManifestFile], at: int | None = None
-) -> None:
-    """Rewrites the manifest list of the current snapshot."""
+def change_summary(builder: TableBuilder, **entries: str) -> None:
+    """Adds entries to the summary of the current snapshot."""
     snapshot = head(builder)
-    location = snapshot.manifest_list or ""
-    listed = read_manifest_list(FileIO(), location)
+    changed = replace(snapshot, summary={**snapshot.summary, **entries})
+    builder.set_snapshots([changed if s == snapshot else s for s in builder.metadata.snapshots])
+
+
+def write_list(builder: TableBuilder, manifests: Sequence[ManifestFile]) -> None:
+    """Replaces the manifest list of the current snapshot."""
+    snapshot = head(builder)
     data = write_manifest_list(
-        [change(m) if at in (None, number) else m for number, m in enumerate(listed)],
+        manifests,
         format_version=builder.metadata.format_version,
         snapshot_id=snapshot.snapshot_id,
         sequence_number=snapshot.sequence_number,
         first_row_id=snapshot.first_row_id,
     )
-    Path(location).write_bytes(data)
+    Path(snapshot.manifest_list or "").write_bytes(data)
+
+
+def change_list(
+    builder: TableBuilder, change: Callable[[ManifestFile], ManifestFile], at: int | None = None
+) -> None:
+    """Changes manifests in the manifest list of the current snapshot."""
+    listed = read_manifest_list(FileIO(), head(builder).manifest_list or "")
+    write_list(
+        builder, [change(m) if at in (None, number) else m for number, m in enumerate(listed)]
+    )
 
 
 def bounds(lower: int, upper: int) -> dict[str, Any]:
@@ -333,6 +346,84 @@ def test_wrong_totals_are_found_and_repaired(tmp_path: Path) -> None:
     assert (snapshot.operation, snapshot.summary["total-records"]) == ("replace", "2")
 
 
+def test_a_wrong_total_size_is_found_and_repaired(tmp_path: Path) -> None:
+    builder = a_builder(tmp_path)
+    files = [a_file(builder, 1, 2), a_file(builder, 3)]
+    builder.commit(*files)
+    change_summary(builder, **{"total-files-size": "5"})
+    finding = only(verified(builder, "metadata"), FindingKind.SNAPSHOT_TOTALS)
+    size = sum(file.file_size_in_bytes for file in files)
+    assert (finding.recorded, finding.found) == ("5", str(size))
+    load(builder).verify(repair=True)
+    snapshot = load(builder).current_snapshot()
+    assert snapshot is not None
+    assert snapshot.summary["total-files-size"] == str(size)
+    assert load(builder).verify().repairable == 0
+
+
+@pytest.mark.parametrize("counts_blobs", [True, False])
+def test_sizes_may_count_the_blob_or_the_file_of_a_deletion_vector(
+    tmp_path: Path, counts_blobs: bool
+) -> None:
+    builder = a_builder(tmp_path, 3)
+    files = [a_file(builder, 1, 2), a_file(builder, 3, 4)]
+    builder.commit(*files)
+    vectors = builder.deletion_vectors([(file, [0]) for file in files])
+    builder.commit(*vectors)
+    sizes = [(v.content_size_in_bytes or 0, v.file_size_in_bytes) for v in vectors]
+    added = sum(blob if counts_blobs else whole for blob, whole in sizes)
+    total = added + sum(file.file_size_in_bytes for file in files)
+    change_summary(builder, **{"total-files-size": str(total), "added-files-size": str(added)})
+    assert verified(builder, "metadata").findings == ()
+    wrong = str(sum(whole for _, whole in sizes) + 1)
+    change_summary(builder, **{"added-files-size": wrong})
+    assert only(verified(builder, "metadata"), FindingKind.SNAPSHOT_CHANGES).recorded == wrong
+
+
+@pytest.mark.parametrize(
+    ("name", "is_so"),
+    [
+        ("added-data-files", 1),
+        ("added-records", 2),
+        ("added-delete-files", 0),
+        ("deleted-data-files", 1),
+        ("deleted-records", 3),
+        ("removed-delete-files", 0),
+    ],
+)
+def test_what_a_snapshot_says_wrongly_of_its_changes_is_found(
+    tmp_path: Path, name: str, is_so: int
+) -> None:
+    builder = a_builder(tmp_path)
+    old = a_file(builder, 1, 2, 3)
+    builder.commit(old)
+    builder.commit(a_file(builder, 4, 5), removed=[old])
+    change_summary(builder, **{name: str(is_so)})
+    assert verified(builder, "metadata").findings == ()
+    change_summary(builder, **{name: "7"})
+    result = verified(builder, "metadata")
+    finding = only(result, FindingKind.SNAPSHOT_CHANGES)
+    assert (finding.field, finding.recorded) == (f"{name} of snapshot 1002", "7")
+    assert (finding.found, result.is_sound, finding.is_repairable) == (str(is_so), True, False)
+
+
+def test_removed_files_need_not_be_listed(tmp_path: Path) -> None:
+    builder = a_builder(tmp_path)
+    old = a_file(builder, 1, 2, 3)
+    builder.commit(old)
+    builder.commit(a_file(builder, 4), removed=[old])
+    location = head(builder).manifest_list or ""
+    listed = [m for m in read_manifest_list(FileIO(), location) if m.added_files_count]
+    write_list(builder, listed)
+    change_summary(builder, **{"deleted-data-files": "1"})
+    assert verified(builder, "metadata").findings == ()
+    change_summary(builder, **{"deleted-data-files": "2"})
+    assert only(verified(builder, "metadata"), FindingKind.SNAPSHOT_CHANGES).found == "1"
+    # Without the snapshot before, nobody knows.
+    builder.set_snapshots([head(builder)])
+    assert verified(builder, "metadata").findings == ()
+
+
 def test_a_file_that_is_listed_twice_is_found(tmp_path: Path) -> None:
     builder = a_builder(tmp_path)
     file = a_file(builder, 1)
@@ -402,6 +493,14 @@ def test_a_wrong_cardinality_of_a_deletion_vector_is_found_and_repaired(tmp_path
     load(builder).verify("footers", repair=True)
     assert load(builder).verify("rows").is_sound
     assert ids_of(load(builder)) == [2]
+
+
+def test_keys_of_a_required_column_may_be_null(tmp_path: Path) -> None:
+    schema = Schema((NestedField(1, "id", LONG, required=True),))
+    builder = TableBuilder(tmp_path / "t", schema)
+    builder.commit(builder.data_file([(1,), (2,)]))
+    builder.commit(builder.equality_deletes(["id"], [(1,), (None,)]))
+    assert verified(builder).findings == ()
 
 
 def test_equality_deletes_without_their_key_column_are_found(tmp_path: Path) -> None:
@@ -552,6 +651,33 @@ def test_wrong_split_offsets_are_found_and_repaired(tmp_path: Path) -> None:
     assert load(builder).verify("footers").findings == ()
 
 
+@pytest.mark.parametrize("kind", FORMATS)
+@pytest.mark.parametrize("wrong", [-1, 1 << 40])
+def test_impossible_sizes_of_columns_are_found_and_repaired(
+    tmp_path: Path, wrong: int, kind: FileFormat
+) -> None:
+    builder = a_builder(tmp_path)
+    file = a_file(builder, 1, 2, file_format=kind)
+    builder.commit(replace(file, column_sizes={**file.column_sizes, 3: wrong}))
+    result = verified(builder, "footers")
+    finding = only(result, FindingKind.COLUMN_SIZES)
+    assert (finding.field, finding.recorded) == ("name", f"{wrong:,} bytes")
+    assert result.is_sound
+    load(builder).verify("footers", repair=True)
+    (sizes,) = load(builder).inspect.files()["column_sizes"].to_pylist()
+    # The other formats do not tell them.
+    repaired = dict(sizes or ()).get(3)
+    assert repaired is None if kind is not FileFormat.PARQUET else 0 < repaired < 1_000
+    assert load(builder).verify("rows").findings == ()
+
+
+def test_sizes_of_columns_that_another_writer_would_not_record_are_sound(tmp_path: Path) -> None:
+    builder = a_builder(tmp_path)
+    file = a_file(builder, 1, 2)
+    builder.commit(replace(file, column_sizes={1: 1, 2: file.file_size_in_bytes}))
+    assert verified(builder).findings == ()
+
+
 def test_a_column_that_cannot_be_read_as_the_tables_is_found(tmp_path: Path) -> None:
     builder = a_builder(tmp_path)
     other = Schema((optional(1, "id", STRING),))
@@ -560,6 +686,17 @@ def test_a_column_that_cannot_be_read_as_the_tables_is_found(tmp_path: Path) -> 
     finding = only(verified(builder, "footers"), FindingKind.FILE_COLUMNS)
     assert finding.file == file.file_path
     assert "'id'" in (finding.found or "")
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+def test_files_may_have_fields_of_structs_that_were_dropped(
+    tmp_path: Path, kind: FileFormat
+) -> None:
+    inner = (optional(2, "gone", DOUBLE), optional(3, "name", STRING), optional(4, "x", DOUBLE))
+    builder = TableBuilder(tmp_path / "t", Schema((optional(1, "s", StructType(inner)),)))
+    builder.commit(builder.data_file([((0.5, "a", 1.5),)], file_format=kind))
+    builder.evolve(schema=Schema((optional(1, "s", StructType(inner[1:])),), 1))
+    assert verified(builder).findings == ()
 
 
 def test_a_required_column_that_a_file_lacks_is_found(tmp_path: Path) -> None:
@@ -682,6 +819,45 @@ def test_a_repair_of_another_branch_leaves_main(tmp_path: Path) -> None:
     where = "ts > '2024-01-01T00:00:00'"
     assert ids_of(table, filter=where) == []
     assert ids_of(table, filter=where, branch="audit") == [1]
+
+
+def test_branches_that_say_different_things_of_a_file_are_verified_and_repaired_each(
+    tmp_path: Path,
+) -> None:
+    builder = a_builder(tmp_path)
+    file = a_file(builder, 1, 2)
+    size = file.file_size_in_bytes
+    builder.commit(replace(file, **bounds(0, 1), file_size_in_bytes=size + 1))
+    builder.branch("audit", head(builder).snapshot_id)
+    of_both = verified(builder, "footers")
+    assert set(of_both.by_kind()) == {FindingKind.BOUNDS, FindingKind.FILE_SIZE}
+    for branch in ("main", "audit"):
+        result = load(builder).verify("footers", repair=True, branch=branch)
+        assert (result.is_sound, result.repaired) == (False, 2), branch
+        again = load(builder).verify("footers", repair=True, branch=branch)
+        assert (again.repaired, again.snapshot_id) == (0, None), branch
+        assert again.is_sound is (branch == "audit")
+    where = "ts > '2024-01-01T00:00:00'"
+    assert [ids_of(load(builder), filter=where, branch=b) for b in ("main", "audit")] == [
+        [1, 2]
+    ] * 2
+
+
+def test_branches_that_say_different_wrong_things_of_a_file_are_repaired_each(
+    tmp_path: Path,
+) -> None:
+    builder = a_builder(tmp_path)
+    file = builder.data_file([a_row(1), (2, NEWEST, None, None)])
+    no_nulls = {**file.null_value_counts, 3: 0}
+    builder.commit(replace(file, **bounds(0, 1)))
+    builder.commit(replace(file, null_value_counts=no_nulls), branch="audit")
+    result = verified(builder, "footers")
+    assert set(result.by_kind()) == {FindingKind.BOUNDS, FindingKind.VALUE_COUNTS}
+    for branch in ("main", "audit"):
+        load(builder).verify("footers", repair=True, branch=branch)
+        assert ids_of(load(builder), filter="ts > '2024-01-01T00:00:00'", branch=branch) == [1, 2]
+        assert ids_of(load(builder), filter="name is null", branch=branch) == [2]
+    assert verified(builder, "rows").is_sound
 
 
 def test_a_repair_by_an_outdated_table_object_keeps_later_files(tmp_path: Path) -> None:

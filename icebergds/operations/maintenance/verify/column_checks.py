@@ -16,8 +16,15 @@ from icebergds.display import printable
 from icebergds.errors import FormatError
 from icebergds.formats.data_file.bounds import Range
 from icebergds.formats.data_file.column_metrics import FileMetrics, MeasuredColumn
-from icebergds.operations.maintenance.verify.findings import REPAIR, Finding, FindingKind
+from icebergds.formats.data_file.stored_file import StoredFile
+from icebergds.operations.maintenance.verify.findings import (
+    REPAIR,
+    Finding,
+    FindingKind,
+    Severity,
+)
 from icebergds.spec.manifest import DataFile, FileContent, FileFormat
+from icebergds.spec.schema import Schema
 from icebergds.spec.transforms import IdentityTransform, to_human
 from icebergds.spec.types import (
     BINARY,
@@ -70,6 +77,32 @@ def check_column(
     """
     yield from _counts(file, column, name, found)
     yield from _bounds(file, column, name, found)
+
+
+def check_column_sizes(file: DataFile, stored: StoredFile, schema: Schema) -> Iterator[Finding]:
+    """Sizes of columns that no column of the file can have.
+
+    Writers count pages, dictionaries and compression differently, and no row depends on sizes: only
+    negative ones, and those beyond the whole file, are wrong.
+    """
+    for field_id in impossible_sizes(file, stored):
+        size = stored.statistics.sizes.get(field_id)
+        yield Finding(
+            FindingKind.COLUMN_SIZES,
+            file.file_path,
+            schema.find_name(field_id) or str(field_id),
+            f"{file.column_sizes[field_id]:,} bytes",
+            f"{stored.size:,} bytes in all" if size is None else f"{size:,} bytes",
+            "no row depends on it; engines that estimate by sizes of columns plan badly",
+            REPAIR,
+            is_repairable=True,
+            severity=Severity.NOTE,
+        )
+
+
+def impossible_sizes(file: DataFile, stored: StoredFile) -> list[int]:
+    """The field ids of columns whose sizes are negative, or more than that of the file."""
+    return [i for i, size in file.column_sizes.items() if not 0 <= size <= stored.size]
 
 
 def correction_of(file: DataFile, column: MeasuredColumn, found: Measured) -> ColumnCorrection:

@@ -11,13 +11,14 @@ import pyarrow.compute as pc
 
 from icebergds.commit.base import CommitBase
 from icebergds.commit.operations import TableState
+from icebergds.commit.repair_files import is_puffin
 from icebergds.errors import IcebergError
 from icebergds.formats.manifests.columns import EntryColumns
 from icebergds.formats.wrong_counts import WrongCounts
 from icebergds.operations.maintenance.deletes.dangling_deletes import find_dangling_deletes
 from icebergds.operations.maintenance.verify.findings import Finding, FindingKind, Severity
 from icebergds.operations.maintenance.verify.walk import Walk
-from icebergds.spec.manifest import FileContent, FileFormat, ManifestContent, ManifestFile
+from icebergds.spec.manifest import FileContent, ManifestContent, ManifestFile
 from icebergds.spec.snapshot import MAIN_BRANCH, Snapshot
 
 _WRITE_ANEW = "write the deletes anew, such as with rewrite_position_delete_files"
@@ -60,10 +61,8 @@ def _duplicates(live: Sequence[EntryColumns]) -> Iterator[Finding]:
 
 
 def _vectors(columns: EntryColumns) -> EntryColumns:
-    is_vector = pc.equal(columns.file_format, FileFormat.PUFFIN.value).to_numpy(
-        zero_copy_only=False
-    )
-    return columns.filter(is_vector & (columns.content == FileContent.POSITION_DELETES.value))
+    by_position = columns.content == FileContent.POSITION_DELETES.value
+    return columns.filter(by_position & is_puffin(columns))
 
 
 def _several_vectors(vectors: Sequence[EntryColumns]) -> Iterator[Finding]:

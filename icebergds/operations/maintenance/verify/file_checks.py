@@ -19,7 +19,7 @@ from icebergds.formats.data_file.column_metrics import (
     measured_columns,
     range_of,
 )
-from icebergds.formats.data_file.file_schema import restrict, walk_columns
+from icebergds.formats.data_file.file_schema import walk_columns
 from icebergds.formats.data_file.metrics_modes import FULL, MetricsModes
 from icebergds.formats.data_file.projection import needed_leaves, plan_projection
 from icebergds.formats.data_file.stored_file import StoredFile
@@ -33,7 +33,9 @@ from icebergds.operations.maintenance.runner import TaskAttempt
 from icebergds.operations.maintenance.verify.column_checks import (
     Measured,
     check_column,
+    check_column_sizes,
     correction_of,
+    impossible_sizes,
 )
 from icebergds.operations.maintenance.verify.findings import (
     REPAIR,
@@ -44,13 +46,14 @@ from icebergds.operations.maintenance.verify.findings import (
 )
 from icebergds.operations.maintenance.verify.walk import READ_ERRORS, unreadable
 from icebergds.scan.read.metadata_columns import identity_constants
+from icebergds.scan.read_plan import as_optional
 from icebergds.spec.manifest import DataFile, FileContent, FileFormat
 from icebergds.spec.name_mapping import NameMapping
 from icebergds.spec.partition import PartitionSpec
 from icebergds.spec.reserved import DELETE_FILE_PATH, DELETE_POS
 from icebergds.spec.schema import Schema
 
-_DELETES = Schema((DELETE_FILE_PATH, DELETE_POS))
+_DELETES = Schema((as_optional(DELETE_FILE_PATH), as_optional(DELETE_POS)))
 _FULL = MetricsModes(FULL)
 _WRITE_ANEW = "restore the file from a backup, or write its rows anew from their source"
 
@@ -110,7 +113,7 @@ class _FileCheck:
         self._schemas = {
             FileContent.DATA: task.schema,
             FileContent.POSITION_DELETES: _DELETES,
-            FileContent.EQUALITY_DELETES: task.schema,
+            FileContent.EQUALITY_DELETES: Schema(tuple(map(as_optional, task.schema.fields))),
         }
         self._mappings = {
             FileContent.DATA: task.mapping,
@@ -139,6 +142,7 @@ class _FileCheck:
             task.io, file.file_path, file.file_format, schema, mapping, each.size
         )
         found = [*_rows(each, stored), *_offsets(file, stored), *self._columns(file, stored)]
+        found += check_column_sizes(file, stored, schema)
         measured = Measured(
             stored.statistics.value_counts,
             stored.statistics.null_counts,
@@ -170,11 +174,10 @@ class _FileCheck:
             return
         constants = identity_constants(task.specs[file.spec_id], file.partition)
         try:
-            leaves = needed_leaves(stored.columns, schema, file.file_path)
-            columns = restrict(stored.columns, leaves)
-            projection = plan_projection(columns, schema, constants, file.file_path)
+            needed_leaves(stored.columns, schema, file.file_path)
+            projection = plan_projection(stored.columns, schema, constants, file.file_path)
             if file.file_format is FileFormat.PARQUET:
-                projection.apply([pa.nulls(0, column.arrow_type) for column in columns], 0)
+                projection.apply([pa.nulls(0, column.arrow_type) for column in stored.columns], 0)
         except (FormatError, InvalidDataError) as error:
             yield Finding(
                 FindingKind.FILE_COLUMNS,
@@ -265,11 +268,13 @@ def _correction(
         offsets = stored.split_offsets
     # Of a file with another size, an equal number of rows shows that it is the one meant.
     is_meant = file.record_count == rows
+    sizes = stored.statistics.sizes
     return FileCorrection(
         record_count=None if is_meant or _refused(each, stored) else rows,
         file_size_in_bytes=size if is_meant and size != file.file_size_in_bytes else None,
         split_offsets=offsets,
         columns=columns,
+        column_sizes={i: sizes.get(i) for i in impossible_sizes(file, stored)},
     )
 
 

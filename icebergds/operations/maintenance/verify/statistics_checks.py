@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pyarrow.compute as pc
 
-from icebergds.commit.repair_files import live_totals
+from icebergds.commit.repair_files import file_counts
 from icebergds.errors import IcebergError, MissingFileError, StorageError
 from icebergds.formats.data_reader import ReadRequest, open_data_file
 from icebergds.formats.puffin import read_puffin_footer
@@ -107,13 +107,13 @@ def _partitions(
         for read in reader.batches(ReadRequest(_COUNTS)):
             rows += pc.sum(read.batch.column(0)).as_py() or 0
             files += pc.sum(read.batch.column(1)).as_py() or 0
-    live = live_totals(m.live() for m in walk.of_snapshot(file.snapshot_id))
+    live = file_counts(m.live() for m in walk.of_snapshot(file.snapshot_id))
     for name, recorded, found in (
-        ("data_record_count", rows, live["total-records"]),
-        ("data_file_count", files, live["total-data-files"]),
+        ("data_record_count", rows, live["records"]),
+        ("data_file_count", files, live["data-files"]),
     ):
-        if str(recorded) != found:
-            yield _finding(file, name, f"{recorded:,} in all", f"{int(found):,} in manifests")
+        if recorded != found:
+            yield _finding(file, name, f"{recorded:,} in all", f"{found:,} in manifests")
 
 
 def _finding(

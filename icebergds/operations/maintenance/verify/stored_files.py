@@ -35,6 +35,7 @@ from icebergds.operations.maintenance.verify.findings import (
     REPAIR,
     Finding,
     FindingKind,
+    of_the_past,
 )
 from icebergds.operations.maintenance.verify.verification import Orphans
 from icebergds.operations.maintenance.verify.walk import Walk
@@ -56,30 +57,39 @@ class ListedFiles:
 
     Attributes:
         paths: as in manifests.
-        recorded: the size that each has in a manifest.
         of_heads: whether a branch or tag has the file.
+        places, recorded: the size that manifests say of the file at a place, and whether those of a
+            branch or tag say it, `by_heads`.
     """
 
     paths: pa.StringArray
-    recorded: _Sizes
     of_heads: npt.NDArray[np.bool_]
+    places: npt.NDArray[np.int64]
+    recorded: _Sizes
+    by_heads: npt.NDArray[np.bool_]
 
     @classmethod
     def of(cls, walk: Walk) -> ListedFiles:
         heads = {manifest.path for manifest in walk.of_heads()}
-        # Heads come first, so that their size is the one that is compared.
+        # Heads come first: what they say is not said of earlier snapshots, too.
         parts = sorted(walk.manifests.values(), key=lambda manifest: manifest.path not in heads)
         live = [(manifest.live(), manifest.path in heads) for manifest in parts]
         paths = pa.chunked_array([columns.file_path for columns, _ in live], pa.string())
         sizes = [columns.file_size_in_bytes for columns, _ in live]
-        flags = [np.full(len(columns), of_head) for columns, of_head in live]
         encoded = paths.combine_chunks().dictionary_encode()
-        places = encoded.indices.to_numpy(zero_copy_only=False)
+        places = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+        recorded = np.concatenate([np.empty(0, np.int64), *sizes])
+        by_heads = np.concatenate(
+            [np.empty(0, np.bool_), *(np.full(len(columns), of_head) for columns, of_head in live)]
+        )
         _, first = np.unique(places, return_index=True)
+        order = np.lexsort((recorded, places))
+        pairs = places[order], recorded[order]
+        is_new = np.ones(len(order), np.bool_)
+        is_new[1:] = (pairs[0][1:] != pairs[0][:-1]) | (pairs[1][1:] != pairs[1][:-1])
+        told = order[is_new]
         return cls(
-            encoded.dictionary,
-            np.concatenate([np.empty(0, np.int64), *sizes])[first],
-            np.concatenate([np.empty(0, np.bool_), *flags])[first],
+            encoded.dictionary, by_heads[first], places[told], recorded[told], by_heads[told]
         )
 
     def __len__(self) -> int:
@@ -196,23 +206,23 @@ def _size(io: FileIO, location: str) -> int:
 
 
 def _differing(files: ListedFiles, sizes: _Sizes) -> Iterator[Finding]:
-    for at in np.flatnonzero((sizes != files.recorded) & (sizes != _NOT_KNOWN)).tolist():
-        path, of_head = files.paths[at].as_py(), bool(files.of_heads[at])
-        if sizes[at] == _MISSING:
-            yield _missing(path, of_head)
-        else:
-            yield Finding(
-                FindingKind.FILE_SIZE,
-                path,
-                "file_size_in_bytes",
-                f"{files.recorded[at]:,} bytes",
-                f"{sizes[at]:,} bytes",
-                "readers that look for the footer by this size fail, or read another file than "
-                "the one that was written",
-                f"if the file is whole, {REPAIR} and a depth of footers or rows; else restore it",
-                # That the file is whole, its footer shows.
-                is_repairable=of_head,
-            )
+    for at in np.flatnonzero(sizes == _MISSING).tolist():
+        yield _missing(files.paths[at].as_py(), bool(files.of_heads[at]))
+    known = sizes[files.places]
+    for at in np.flatnonzero((known != files.recorded) & (known >= 0)).tolist():
+        found = Finding(
+            FindingKind.FILE_SIZE,
+            files.paths[files.places[at]].as_py(),
+            "file_size_in_bytes",
+            f"{files.recorded[at]:,} bytes",
+            f"{known[at]:,} bytes",
+            "readers that look for the footer by this size fail, or read another file than "
+            "the one that was written",
+            f"if the file is whole, {REPAIR} and a depth of footers or rows; else restore it",
+            # That the file is whole, its footer shows.
+            is_repairable=True,
+        )
+        yield found if files.by_heads[at] else of_the_past(found)
 
 
 def _missing(path: str, of_head: bool) -> Finding:

@@ -12,14 +12,16 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from icebergds.catalog.loaded_table import LoadedTable
 from icebergds.commit.file_selection import FileKey, file_key
 from icebergds.commit.operations import TableState
 from icebergds.commit.options import CommitOptions
-from icebergds.commit.repair_files import FileCorrection, RepairFiles
+from icebergds.commit.repair_files import FileCorrection, RepairFiles, corrected
 from icebergds.commit.snapshot_commit import commit_snapshot
 from icebergds.formats.data_file.metrics_modes import metrics_modes
+from icebergds.formats.manifests.columns import STATISTICS
 from icebergds.operations.maintenance.runner import LocalRunner, Runner
 from icebergds.operations.maintenance.verify.delete_checks import check_files_of
 from icebergds.operations.maintenance.verify.file_checks import (
@@ -47,7 +49,7 @@ from icebergds.operations.maintenance.verify.stored_files import (
     look_up,
 )
 from icebergds.operations.maintenance.verify.verification import Looked, TableVerification
-from icebergds.operations.maintenance.verify.walk import Walk, walk_metadata
+from icebergds.operations.maintenance.verify.walk import Walk, WalkedManifest, walk_metadata
 from icebergds.spec.json.name_mapping import table_name_mapping
 from icebergds.spec.manifest import DataFile, FileContent, ManifestContent
 from icebergds.spec.name_mapping import NameMapping
@@ -115,8 +117,7 @@ class _Verified:
         head = state.metadata.snapshot_by_ref(branch)
         own = [] if head is None else self.walk.of_snapshot(head.snapshot_id)
         paths = {manifest.path for manifest in own}
-        live = pa.chunked_array([m.live().file_path for m in own], pa.string())
-        files = set(live.to_pylist()) if self.corrections else set()
+        files = self._wrong_files(own)
         mended = [
             finding
             for finding in self.result.findings
@@ -131,6 +132,19 @@ class _Verified:
         corrections = {key: each for key, each in self.corrections.items() if key[0] in files}
         updates = list(dict.fromkeys(self.updates[f] for f in mended if f in self.updates))
         return RepairFiles(corrections, frozenset(f.file for f in mended) & paths, updates), mended
+
+    def _wrong_files(self, manifests: Iterable[WalkedManifest]) -> set[str]:
+        """The files that these manifests describe wrongly; those of other branches may differ."""
+        wanted = pa.array(sorted({path for path, _ in self.corrections}), pa.string())
+        found = set[str]()
+        for manifest in manifests if self.corrections else ():
+            live = manifest.live()
+            for entry in live.filter(pc.is_in(live.file_path, wanted)).entries():
+                file = entry.data_file
+                correction = self.corrections.get(file_key(file))
+                if correction is not None and corrected(file, correction) != file:
+                    found.add(file.file_path)
+        return found
 
 
 def _total_of(finding: Finding, snapshot_id: int) -> str | None:
@@ -239,19 +253,21 @@ def _check_files(
         for each in group:
             found.add(each.findings)
             if each.correction:
-                found.corrections[each.key] = each.correction
+                known = found.corrections.get(each.key, FileCorrection())
+                found.corrections[each.key] = each.correction.and_(known)
     return opened
 
 
 def _to_check(walk: Walk, sizes: Mapping[str, int]) -> Iterator[FileToCheck]:
-    """The files of branches and tags that are there, each once."""
+    """The files of branches and tags that are there, each once for what manifests say of it."""
     rows = _rows_of_targets(walk)
-    seen = set[FileKey]()
+    seen = set[tuple[FileKey, int]]()
     for manifest in walk.of_heads():
         live = manifest.live()
         for entry in live.entries():
             file = entry.data_file
-            key, size = file_key(file), sizes[file.file_path]
+            size = sizes[file.file_path]
+            key = file_key(file), _digest(file)
             # A missing file is told already.
             if key in seen or size == -1:
                 continue
@@ -260,6 +276,13 @@ def _to_check(walk: Walk, sizes: Mapping[str, int]) -> Iterator[FileToCheck]:
             if file.is_deletion_vector:
                 target = rows.get(file.referenced_data_file or "")
             yield FileToCheck(file, size if size >= 0 else None, target)
+
+
+def _digest(file: DataFile) -> int:
+    """The same number for entries that are compared alike."""
+    maps = (getattr(file, name) for name in STATISTICS)
+    known = (file.record_count, file.file_size_in_bytes, file.split_offsets, file.equality_ids)
+    return hash((known, *(frozenset(each.items()) for each in maps)))
 
 
 def _rows_of_targets(walk: Walk) -> dict[str, int]:
