@@ -1,0 +1,84 @@
+"""A verification of random tables: nothing of sound ones, and whatever single thing is damaged."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+from effort import examples
+from hypothesis import HealthCheck, event, given, strategies as st
+from strategies.damaged_tables import DAMAGES, DEPTHS, DamagedTable
+from strategies.random_tables import RandomTable
+
+from icebergds import Finding, load_table
+from icebergds.errors import IcebergError
+from icebergds.operations.maintenance.verify.findings import FindingKind
+from icebergds.scan.read.delete_cache import DELETES
+
+_SETTINGS = {"suppress_health_check": [HealthCheck.too_slow, HealthCheck.data_too_large]}
+# Random tables have deletes of files, and of rows, that are not there.
+_KNOWN = {FindingKind.DANGLING_DELETES, FindingKind.DELETE_POSITIONS}
+
+
+def _table(data: st.DataObject, directory: str, least_version: int = 1) -> RandomTable:
+    versions = range(least_version, 4)
+    made = RandomTable(data.draw, Path(directory) / "t", is_wide=True, format_versions=versions)
+    for _ in range(data.draw(st.integers(2, 6))):
+        made.step()
+    return made
+
+
+def _findings(made: RandomTable, depth: str) -> dict[Finding, None]:
+    # Deletes are cached by path and size, and damages may change neither.
+    DELETES.clear()
+    return dict.fromkeys(load_table(str(made.builder.location)).verify(depth).findings)
+
+
+@examples(400, **_SETTINGS)
+@given(st.data())
+def test_a_single_damage_is_told_and_a_sound_table_has_no_findings(data: st.DataObject) -> None:
+    with tempfile.TemporaryDirectory() as directory:
+        name = data.draw(st.sampled_from(sorted(DAMAGES)))
+        damage = DAMAGES[name]
+        made = _table(data, directory, damage.version)
+        damaged = DamagedTable(data.draw, made)
+        for _ in range(8):
+            if any(True for _ in damage.targets(damaged)):
+                break
+            made.step()
+            damaged = DamagedTable(data.draw, made)
+        else:
+            return
+        before = _findings(made, "rows")
+        assert {finding.kind for finding in before} <= _KNOWN, list(before)
+        told = damaged.damage(damage)
+        event(name)
+        depth = data.draw(st.sampled_from(DEPTHS[DEPTHS.index(told.depth) :]))
+        new = [finding for finding in _findings(made, depth) if finding not in before]
+        assert any(map(told.is_by, new)), (name, told, depth, new)
+
+
+@examples(120, **_SETTINGS)
+@given(st.data())
+def test_what_a_flipped_byte_makes_unreadable_is_told(data: st.DataObject) -> None:
+    with tempfile.TemporaryDirectory() as directory:
+        made = _table(data, directory)
+        # Their names are not the same in each run.
+        files = sorted(
+            (Path(directory) / "t" / "data").iterdir(), key=lambda file: file.stat().st_mtime_ns
+        )
+        if not files:
+            return
+        file = files[data.draw(st.integers(0, len(files) - 1))]
+        spoilt = bytearray(file.read_bytes())
+        # Footers are at the end.
+        spoilt[-1 - data.draw(st.integers(0, 400)) % len(spoilt)] ^= data.draw(st.integers(1, 255))
+        file.write_bytes(spoilt)
+        try:
+            DELETES.clear()
+            load_table(str(made.builder.location)).scan().to_arrow()
+        except IcebergError:
+            event("unreadable")
+            assert any(finding.file == str(file) for finding in _findings(made, "rows"))
+        else:
+            _findings(made, "rows")
