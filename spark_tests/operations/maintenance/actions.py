@@ -17,10 +17,12 @@ from built.api_tables import (
     Properties,
     catalog_in,
     create_table,
+    ids_of,
     open_table,
     rows,
 )
 from built.contents import snapshot_entries
+from built.damage import spoil_bounds
 from effort import IS_NIGHTLY
 from orphans import age, change, plant
 
@@ -50,6 +52,7 @@ ACTIONS: Mapping[str, Callable[[Table], Any]] = {
         int(time.time() * 1000) + 1000, retain_last=2, clean_expired_metadata=True
     ),
     "remove orphans": lambda table: table.remove_orphan_files(),
+    "repair": lambda table: table.verify("rows", repair=True),
 }
 ALL = "all"
 """All actions, one after the other."""
@@ -98,6 +101,8 @@ class Place:
         self._fill(VERSIONS[kind])
         if action == "dangling":
             self.table.rewrite_data_files(options=_ONE_BY_ONE)
+        if action == "repair":
+            spoil_names(self.table)
         self._age()
         self.rows, self.files = self.rows_now(), self.files_now()
         self.heads = {name: self.rows[i] for name, i in self.heads_now().items()}
@@ -164,6 +169,12 @@ class Place:
         }
         assert all(found == self.heads["main"] for i, found in now.items() if i not in self.rows)
 
+    def check_done(self) -> None:
+        """What a repair has to do is done, and a second one finds nothing."""
+        if self.action == "repair":
+            assert by_name(self.table) == sorted(row[0] for row in self.heads["main"])
+            assert self.table.verify("rows", repair=True).repaired == 0
+
     def remove_orphans(self) -> None:
         """Leaves exactly the files that are needed, of all that are old by now."""
         self._age()
@@ -181,6 +192,16 @@ class Place:
     def _age(self) -> None:
         for path in self.files_now():
             age(path, 30)
+
+
+def spoil_names(table: Table) -> None:
+    """Commits bounds of the column `name` that exclude all its values."""
+    spoil_bounds(table, 3, b"a", b"b")
+
+
+def by_name(table: Table) -> list[int]:
+    """The ids of the rows that a filter on the column `name` finds; all rows have one."""
+    return ids_of(table, filter="name >= 'n'")
 
 
 Places: TypeAlias = Callable[[str, str], Place]

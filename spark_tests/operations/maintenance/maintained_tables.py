@@ -25,7 +25,9 @@ from icebergds.api.table import Table
 from icebergds.catalog.address import TableAddress
 from icebergds.catalog.loaded_table import LoadedTable
 from icebergds.commit.data_files import Append
-from icebergds.commit.options import IsolationLevel
+from icebergds.commit.file_selection import file_key
+from icebergds.commit.options import CommitOptions, IsolationLevel
+from icebergds.commit.repair_files import FileCorrection, RepairFiles
 from icebergds.commit.row_delta import RowDelta
 from icebergds.commit.validation import Isolation
 from icebergds.errors import CommitConflictError, MissingFileError, ValidationError
@@ -41,6 +43,8 @@ from icebergds.operations.maintenance.rewrite.rewrite_data_files import rewrite_
 from icebergds.operations.maintenance.rewrite.sorted_rewrite import SortedRewriter
 from icebergds.operations.maintenance.rewrite_manifests import rewrite_manifests
 from icebergds.operations.maintenance.runner import LocalRunner
+from icebergds.operations.maintenance.verify.findings import Depth, FindingKind
+from icebergds.operations.maintenance.verify.verify import verify_and_repair
 from icebergds.operations.write.options import WriteOptions
 from icebergds.spec.metadata import TableMetadata
 from icebergds.spec.partition import PartitionSpec
@@ -64,8 +68,10 @@ _FAR_AHEAD_MS = 4_000_000_000_000
 _BY_DATA_DESC = SortOrder(
     0, (SortField((2,), IdentityTransform(), SortDirection.DESC, NullOrder.NULLS_LAST),)
 )
-_CHANGES = ("append", "upsert", "delete_keys", "delete", "update", "rewrite", "convert")
+_CHANGES = ("append", "upsert", "delete_keys", "delete", "update", "rewrite", "convert", "repair")
 _ALONE = ("dangling", "manifests", "expire", "branch", "tag", "roll_back", "evolve", "upgrade")
+_IMPOSSIBLE = FileCorrection(column_sizes={2: -1})
+"""A size of a column that no reader takes rows by."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +100,7 @@ STEPS = st.lists(
     _SIMPLE
     | st.builds(
         Step,
-        st.sampled_from(["rewrite", "rewrite", "convert"]),
+        st.sampled_from(["rewrite", "rewrite", "convert", "repair"]),
         st.integers(0, 2),
         st.integers(0, 59),
         _OTHERS,
@@ -211,6 +217,12 @@ class MaintainedTable:
                 expected = _values(self.remembered[head])
                 assert {row: count for row, count in rows.items() if count} == expected
 
+    def check_metadata(self) -> None:
+        """A verification finds dangling deletes at most, and sizes that others have spoilt."""
+        found = self.api().verify("rows")
+        known = {FindingKind.DANGLING_DELETES, FindingKind.COLUMN_SIZES}
+        assert set(found.by_kind()) <= known, found
+
     def remove_orphans(self) -> None:
         """Removes what no snapshot needs, and nothing else, however old files are."""
         root, table = self.table.table.location, self.api()
@@ -294,6 +306,22 @@ class MaintainedTable:
         before = self._lineage_of(branch)
         convert_equality_deletes(loaded, options, runner)
         self._check_lineage(branch, step, before)
+
+    def repair(self, branch: str, step: Step) -> None:
+        """Repairs sizes of columns that are spoilt before."""
+        if branch not in self.table.table.metadata.refs:
+            return
+        table, before = self.table.table, self._lineage_of(branch)
+        files = [entry.data_file for entry in table.entries(self._on(branch).head)]
+        spoilt = {file_key(file): _IMPOSSIBLE for file in files if not file.is_deletion_vector}
+        table.commit(RepairFiles(spoilt, frozenset()), branch)
+        loaded, runner = self._interrupted(step)
+        options = CommitOptions(branch)
+        found, _ = verify_and_repair(loaded, Depth.ROWS, runner, options)
+        assert found.is_sound, found
+        self._check_lineage(branch, step, before)
+        again, _ = verify_and_repair(self._interrupted(step)[0], Depth.ROWS, runner, options)
+        assert again.repaired == 0, again
 
     def dangling(self, branch: str, step: Step) -> None:
         if branch in self.table.table.metadata.refs:

@@ -54,6 +54,7 @@ _ON_BRANCHES: dict[str, Callable[[Table, str], Any]] = {
     "convert": lambda table, branch: table.convert_equality_deletes(branch=branch),
     "dangling": lambda table, branch: table.remove_dangling_deletes(branch=branch),
     "manifests": lambda table, branch: table.rewrite_manifests(branch=branch),
+    "repair": lambda table, branch: table.verify(repair=True, branch=branch),
 }
 
 
@@ -200,7 +201,8 @@ def test_a_table_that_shares_files_is_not_purged(place: Place) -> None:
 
 
 @pytest.mark.parametrize("action", sorted(ACTIONS.keys() - {"partial progress", "remove orphans"}))
-def test_a_malformed_property_of_commits_leaves_no_files(place: Place, action: str) -> None:
+def test_a_malformed_property_of_commits_leaves_no_files(places: Places, action: str) -> None:
+    place = places(action if action == "repair" else "binpack", "filesystem")
     change(place.table, SetProperties({"commit.retry.num-retries": "many"}))
     _refused(place, lambda table: act(table, action), InvalidOptionError, "num-retries")
 

@@ -74,6 +74,7 @@ def _check_repeated(place: Place) -> None:
     """The action can be repeated."""
     assert _run(place, Faults(counted=())) is None
     place.check_rows()
+    place.check_done()
 
 
 def test_a_crash_leaves_before_or_after(

@@ -31,6 +31,7 @@ def test_killed_at_any_time(places: Places, rng: random.Random, kind: str, actio
         place.remove_orphans()
         act(place.table, action)
         place.check_rows()
+        place.check_done()
         place.remove_orphans()
 
 

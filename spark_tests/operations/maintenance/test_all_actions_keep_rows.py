@@ -33,5 +33,6 @@ def test_rows_of_branches_snapshots_and_changes_stay(
         table.check()
     table.check_snapshots()
     table.check_changes()
+    table.check_metadata()
     table.remove_orphans()
     table.check_snapshots()

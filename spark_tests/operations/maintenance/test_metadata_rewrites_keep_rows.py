@@ -1,4 +1,4 @@
-"""Rewriting manifests and removing dangling deletes changes no row of any snapshot."""
+"""Rewriting manifests, removing dangling deletes and repairs change no row of any snapshot."""
 
 from __future__ import annotations
 
@@ -11,12 +11,14 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from actions import by_name, spoil_names
 from built.api_tables import catalog_in, create_table, ids_of, open_table, rows
 from built.delta_tables import BY_DATA, BY_ID, UNPARTITIONED, DeltaTable
 from built.replace_files import ReplaceFiles
 from effort import examples, rounds
 from hypothesis import given, strategies as st
 
+from icebergds import Table
 from icebergds.catalog.address import TableAddress
 from icebergds.catalog.loaded_table import LoadedTable
 from icebergds.formats.arrow.types import to_array
@@ -207,3 +209,53 @@ def test_concurrent_writers_lose_no_rows(tmp_path: Path, catalog: str, version: 
             action.result(timeout=300)
     appended = [1000 + number for number in range(_ROUNDS)]
     assert ids_of(table.refresh()) == [_ROUNDS - 1, *appended, 2000, 2001, 2002]
+
+
+@pytest.mark.parametrize("version", [2, 3])
+@pytest.mark.parametrize("catalog", ["files", "sqlite"])
+def test_repairs_beside_writers_and_compaction_lose_no_rows(
+    tmp_path: Path, catalog: str, version: int
+) -> None:
+    uri = f"sqlite:///{tmp_path / 'c.db'}" if catalog == "sqlite" else None
+    lake = catalog_in(tmp_path, uri)
+    table = create_table(
+        lake, partition_by="day", version=version, commit__retry__num_retries="1000"
+    )
+    table.append(rows(*range(_ROUNDS), day=1))
+    are_done = Event()
+
+    def append() -> None:
+        own = open_table(lake)
+        for number in range(_ROUNDS):
+            own.append(rows(1000 + number, day=2))
+
+    def delete() -> None:
+        own = open_table(lake)
+        for number in range(_ROUNDS - 1):
+            own.delete_keys(rows(number, day=1), keys=["id", "day"])
+
+    def repair(own: Table) -> None:
+        spoil_names(own.refresh())
+        own.verify("rows", repair=True)
+
+    def compact(own: Table) -> None:
+        own.rewrite_data_files(options={"rewrite-all": "true"})
+
+    def repeat(action: Callable[[Table], None]) -> None:
+        own = open_table(lake)
+        while not are_done.is_set():
+            action(own)
+
+    with ThreadPoolExecutor(4) as pool:
+        maintenance = [pool.submit(repeat, action) for action in (repair, compact)]
+        try:
+            for writer in [pool.submit(change) for change in (append, delete)]:
+                writer.result(timeout=300)
+        finally:
+            are_done.set()
+        for action in maintenance:
+            action.result(timeout=300)
+    table.refresh().verify("rows", repair=True)
+    expected = [_ROUNDS - 1, *(1000 + number for number in range(_ROUNDS))]
+    assert ids_of(table.refresh()) == by_name(table) == expected
+    assert table.verify("rows", repair=True).repaired == 0
