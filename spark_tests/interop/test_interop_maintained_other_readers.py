@@ -1,7 +1,9 @@
-"""Random tables that icebergds maintained, as PyIceberg and DuckDB read them."""
+"""Tables that icebergds maintained or repaired, as other readers read them."""
 
 from __future__ import annotations
 
+import datetime as dt
+import struct
 from collections.abc import Iterable, Iterator
 from itertools import count
 from pathlib import Path
@@ -10,9 +12,11 @@ from uuid import UUID
 
 import pyarrow as pa
 import pytest
+from built.damage import spoil_bounds
 from effort import examples
 from hypothesis import HealthCheck, Phase, given, strategies as st
-from oracles.duckdb_reader import DuckDBError, DuckDBReader
+from oracles.duckdb_reader import DuckDBError, DuckDBReader, connect
+from our_tables import Writer
 from pyiceberg.table import StaticTable
 from strategies.maintenance_steps import maintain
 from strategies.random_tables import RandomTable
@@ -65,6 +69,60 @@ def test_pyiceberg_and_duckdb_read_what_they_read_before(
 
     check()
     assert compared > next(numbers) // 2
+
+
+# By column: wrong bounds, and a condition that all rows fulfil.
+_SPOILT = {
+    "id": (1, struct.pack("<q", -2), struct.pack("<q", -1), "id >= 1"),
+    "name": (3, b"a", b"b", "name >= 'n'"),
+    # Milliseconds, where microseconds belong.
+    "ts": (
+        2,
+        struct.pack("<q", 1_714_953_600_000),
+        struct.pack("<q", 1_714_953_600_000),
+        "ts >= '2024-05-06T00:00:00'",
+    ),
+}
+
+
+@pytest.mark.parametrize("version", [2, 3])
+@pytest.mark.parametrize("column", _SPOILT)
+@pytest.mark.parametrize("reader", ["pyiceberg", "duckdb", "java"])
+def test_readers_find_the_rows_that_wrong_bounds_lost_after_a_repair(
+    our_writer: Writer, request: pytest.FixtureRequest, reader: str, column: str, version: int
+) -> None:
+    field_id, lower, upper, where = _SPOILT[column]
+    name = f"spoilt_{column}_{version}_{reader}"
+    columns = [("id", "long"), ("ts", "timestamp"), ("name", "string")]
+    table = our_writer.create(name, columns, version=version)
+    table.append([_row(1), _row(2)])
+    spoil_bounds(table.table, field_id, lower, upper)
+    table.record("replace").append([_row(3)])
+    java = request.getfixturevalue("java_process") if reader == "java" else None
+
+    def found() -> list[int]:
+        location = table.table.refresh().metadata_location
+        if reader == "pyiceberg":
+            scan = StaticTable.from_metadata(location).scan(row_filter=where)
+            read = scan.to_arrow()["id"].to_pylist()
+        elif reader == "duckdb":
+            with connect() as connection:
+                scan = f"SELECT id FROM iceberg_scan('{location}') WHERE {where}"
+                read = [row[0] for row in connection.sql(scan).fetchall()]
+        else:
+            java.ask("sql", statement=f"REFRESH TABLE oracle.db.{name}")
+            scan = f"SELECT id FROM oracle.db.{name} WHERE {where}"
+            read = [row[0] for row in java.ask("sql", statement=scan)]
+        return sorted(read)
+
+    assert found() == [3]
+    assert table.table.verify("footers", repair=True).repaired > 0
+    assert found() == [1, 2, 3]
+
+
+def _row(number: int) -> dict[str, Any]:
+    moment = dt.datetime(2024, 5, 6, 7, 8, 9) + dt.timedelta(minutes=number)
+    return {"id": number, "ts": moment, "name": f"n{number}"}
 
 
 def _read_by_us(table: Table) -> list[str]:
