@@ -419,9 +419,11 @@ def test_removed_files_need_not_be_listed(tmp_path: Path) -> None:
     assert verified(builder, "metadata").findings == ()
     change_summary(builder, **{"deleted-data-files": "2"})
     assert only(verified(builder, "metadata"), FindingKind.SNAPSHOT_CHANGES).found == "1"
-    # Without the snapshot before, nobody knows.
+    # Without the snapshot before, nobody knows; what it added, its own entries tell.
     builder.set_snapshots([head(builder)])
     assert verified(builder, "metadata").findings == ()
+    change_summary(builder, **{"added-data-files": "2"})
+    assert only(verified(builder, "metadata"), FindingKind.SNAPSHOT_CHANGES).found == "1"
 
 
 def test_a_file_that_is_listed_twice_is_found(tmp_path: Path) -> None:
