@@ -208,6 +208,19 @@ def test_a_missing_file_of_an_earlier_snapshot_is_found(tmp_path: Path) -> None:
     assert "earlier snapshots fail" in finding.effect
 
 
+def test_a_file_of_an_earlier_snapshot_that_was_cut_off_is_a_fault(tmp_path: Path) -> None:
+    builder = a_builder(tmp_path)
+    file = a_file(builder, 1)
+    builder.commit(file)
+    builder.commit(a_file(builder, 2), removed=[file])
+    os.truncate(file.file_path, file.file_size_in_bytes - 100)
+    result = verified(builder)
+    finding = only(result, FindingKind.FILE_SIZE)
+    assert (finding.severity, finding.is_repairable) == (Severity.FAULT, False)
+    assert "earlier snapshots" in finding.effect
+    assert not result.is_sound
+
+
 @pytest.mark.parametrize("depth", DEPTHS)
 def test_a_file_of_another_size_is_found(tmp_path: Path, depth: str) -> None:
     builder = a_builder(tmp_path)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -222,7 +222,14 @@ def _differing(files: ListedFiles, sizes: _Sizes) -> Iterator[Finding]:
             # That the file is whole, its footer shows.
             is_repairable=True,
         )
-        yield found if files.by_heads[at] else of_the_past(found)
+        if files.by_heads[at]:
+            yield found
+        elif files.of_heads[files.places[at]]:
+            yield of_the_past(found)
+        else:
+            # It may have been cut off, and only earlier snapshots have its rows.
+            effect = f"{found.effect}; in earlier snapshots alone"
+            yield replace(found, effect=effect, remedy=EXPIRE, is_repairable=False)
 
 
 def _missing(path: str, of_head: bool) -> Finding:
