@@ -128,7 +128,7 @@ def _display() -> _Display:
         try:
             return _Bar()
         except ImportError:
-            _LOG.info("install the package rich to see a bar")
+            _LOG.info("to see a bar: pip install 'icebergds[cli]'")
     return _Lines()
 
 

@@ -9,6 +9,7 @@ from typing import Any
 def main() -> None:
     """Runs the command with the arguments of the process."""
     try:
+        import rich  # noqa: F401
         import typer  # noqa: F401
     except ImportError:
         print("error: this needs typer and rich: pip install 'icebergds[cli]'", file=sys.stderr)

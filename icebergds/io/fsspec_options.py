@@ -16,7 +16,7 @@ EXTRAS = {
     "s3": ("s3fs", "s3"),
     "gs": ("gcsfs", "gcs"),
     "abfs": ("adlfs", "azure"),
-    "webhdfs": ("requests", "hdfs"),
+    **dict.fromkeys(WEBHDFS, ("requests", "hdfs")),
 }
 
 _PROTOCOLS = {
