@@ -74,8 +74,9 @@ def load_catalog(
     Raises:
         InvalidOptionError: an unknown type, or a property that the type needs is missing.
 
-    >>> catalog = load_catalog("lake", warehouse="s3://bucket/warehouse")  # doctest: +SKIP
-    >>> catalog.load_table("db.events").scan().to_df(spark)  # doctest: +SKIP
+    Examples:
+        >>> catalog = load_catalog("lake", warehouse="s3://bucket/warehouse")  # doctest: +SKIP
+        >>> catalog.load_table("db.events").scan().to_df(spark)  # doctest: +SKIP
     """
     name = text_argument("name", name) or default_catalog_name()
     locations = mapping_argument("location_map", location_map)
@@ -144,9 +145,10 @@ class Catalog(CatalogViews):
             InvalidOptionError, InvalidDataError, InvalidMetadataError: the definition is invalid.
             CommitStateUnknownError: it is not known whether the table was created.
 
-        >>> catalog.create_table(  # doctest: +SKIP
-        ...     "db.events", "id bigint NOT NULL, ts timestamp", partition_spec="days(ts)"
-        ... )
+        Examples:
+            >>> catalog.create_table(  # doctest: +SKIP
+            ...     "db.events", "id bigint NOT NULL, ts timestamp", partition_spec="days(ts)"
+            ... )
         """
         parts = self._identifier(identifier)
         columns, spec, order = read_definition(

@@ -110,8 +110,9 @@ def snapshot(
         CommitStateUnknownError: it is not known whether the table was created.
         PySparkException: Spark failed.
 
-    >>> snapshot(spark, "db.events", "lake.db.events_trial")  # doctest: +SKIP
-    SnapshotTable(imported_files_count=24)
+    Examples:
+        >>> snapshot(spark, "db.events", "lake.db.events_trial")  # doctest: +SKIP
+        SnapshotTable(imported_files_count=24)
     """
     from icebergds.spark.session_files import session_table
 
@@ -155,8 +156,9 @@ def migrate(
 
     Other arguments and errors are those of `snapshot`.
 
-    >>> migrate(spark, "db.events", "lake.db.events")  # doctest: +SKIP
-    MigratedTable(migrated_files_count=24, backup_table='db.events_BACKUP_')
+    Examples:
+        >>> migrate(spark, "db.events", "lake.db.events")  # doctest: +SKIP
+        MigratedTable(migrated_files_count=24, backup_table='db.events_BACKUP_')
     """
     from icebergds.spark.session_files import drop_session_table, session_table
 

@@ -72,7 +72,8 @@ class ManageSnapshots:
             branch_name: the first two arguments may also come in PyIceberg's order.
             snapshot_id: where it starts; at the current snapshot by default.
             max_ref_age_ms: after which age `expire_snapshots` removes the branch; milliseconds.
-            max_snapshot_age_ms, min_snapshots_to_keep: which snapshots it keeps meanwhile.
+            max_snapshot_age_ms: how old snapshots may become that it keeps meanwhile.
+            min_snapshots_to_keep: how many it keeps however old they are.
         """
         name, start = _in_order("branch_name", branch_name, snapshot_id)
         ref = SnapshotRef(

@@ -48,9 +48,11 @@ def load_table(
         InvalidOptionError: an unknown property, or an argument of the wrong type.
         NoSuchTableError: the table does not exist.
 
-    >>> load_table("lake.db.events")  # doctest: +SKIP
-    >>> load_table("db.events", catalog="lake", properties={"warehouse": "s3://bucket/warehouse"})
-    ... # doctest: +SKIP
+    Examples:
+        >>> load_table("lake.db.events")  # doctest: +SKIP
+        >>> load_table(  # doctest: +SKIP
+        ...     "db.events", catalog="lake", properties={"warehouse": "s3://bucket/warehouse"}
+        ... )
     """
     path = path_argument("path", path)
     catalog = text_argument("catalog", catalog)

@@ -90,8 +90,9 @@ class TableImports(TableBase):
             CommitConflictError, CommitStateUnknownError: as for `append`.
             StorageError: the storage or the catalog failed.
 
-        >>> table.add_files("s3://bucket/landing/events")  # doctest: +SKIP
-        AddedFiles(added_files_count=24, changed_partition_count=6)
+        Examples:
+            >>> table.add_files("s3://bucket/landing/events")  # doctest: +SKIP
+            AddedFiles(added_files_count=24, changed_partition_count=6)
         """
         if partition_filter is not None and not isinstance(partition_filter, Mapping):
             raise InvalidOptionError(
@@ -154,9 +155,10 @@ class TableImports(TableBase):
             UnsupportedFeatureError: the table is encrypted.
             StorageError: the storage failed; what was written was deleted.
 
-        >>> table.rewrite_table_path(  # doctest: +SKIP
-        ...     "s3://old/db/events", "s3://new/db/events", staging_location="s3://new/staging"
-        ... )
+        Examples:
+            >>> table.rewrite_table_path(  # doctest: +SKIP
+            ...     "s3://old/db/events", "s3://new/db/events", staging_location="s3://new/staging"
+            ... )
         """
         request = RewritePathRequest(
             path_argument("source_prefix", source_prefix),

@@ -54,7 +54,8 @@ class TableReads(TableBase):
             tag: the tag to read instead.
             options: further read options, such as `split-size`.
             limit: return at most so many rows, any of them.
-            row_filter, selected_fields: PyIceberg's names of `filter` and `columns`.
+            row_filter: PyIceberg's name of `filter`.
+            selected_fields: PyIceberg's name of `columns`.
 
         Raises:
             InvalidFilterError: the filter is not a string.

@@ -193,7 +193,8 @@ class TableWrites(TableBase):
         Raises:
             InvalidDataError: a column is unknown or set twice, or a value does not fit its type.
 
-        >>> table.update({"price": "price * 2"}, "region = 'eu'")  # doctest: +SKIP
+        Examples:
+            >>> table.update({"price": "price * 2"}, "region = 'eu'")  # doctest: +SKIP
         """
         given = self._options(options, snapshot_properties, branch=branch)
         with nothing_committed(self.name):
@@ -220,17 +221,19 @@ class TableWrites(TableBase):
             source: the source rows.
             on: the match condition, as Spark SQL or a Spark column that names columns by the
                 aliases; or the name or names of columns that must be equal on both sides.
-            source_alias, target_alias: names of the two sides in conditions and values.
+            source_alias: the name of the source in conditions and values.
+            target_alias: the name of this table in them.
 
         Other arguments and errors are those of `delete`.
 
-        >>> (  # doctest: +SKIP
-        ...     table.merge(updates, "target.id = source.id")
-        ...     .when_matched_delete("source.gone")
-        ...     .when_matched_update({"name": "source.name"})
-        ...     .when_not_matched_insert_all("not source.gone")
-        ...     .execute()
-        ... )
+        Examples:
+            >>> (  # doctest: +SKIP
+            ...     table.merge(updates, "target.id = source.id")
+            ...     .when_matched_delete("source.gone")
+            ...     .when_matched_update({"name": "source.name"})
+            ...     .when_not_matched_insert_all("not source.gone")
+            ...     .execute()
+            ... )
         """
         given = self._options(options, snapshot_properties, branch=branch)
         aliases = (source_alias, target_alias)

@@ -49,7 +49,8 @@ def sql(spark: SparkSession, sqlQuery: str, args: Any = None, **kwargs: Any) -> 
         IcebergError: what it asks for does not exist, or failed.
         PySparkException: Spark refused it.
 
-    >>> icebergds.sql(spark, "SELECT * FROM lake.db.events")  # doctest: +SKIP
+    Examples:
+        >>> icebergds.sql(spark, "SELECT * FROM lake.db.events")  # doctest: +SKIP
     """
     arguments = Arguments(args, kwargs)
     is_text = isinstance(sqlQuery, str)

@@ -31,16 +31,20 @@ class MaintenancePolicy:
     """Which actions `Table.maintain` takes if the table's health calls for them, and its budget.
 
     Attributes:
-        convert_equality_deletes, rewrite_data_files, rewrite_position_delete_files,
-            remove_dangling_deletes, rewrite_manifests, expire_snapshots: whether to take the action
-            of this name.
+        convert_equality_deletes: whether equality deletes are converted.
+        rewrite_data_files: whether data files are rewritten.
+        rewrite_position_delete_files: whether files of position deletes are rewritten.
+        remove_dangling_deletes: whether deletes that apply to nothing are removed.
+        rewrite_manifests: whether manifests are rewritten.
+        expire_snapshots: whether snapshots expire.
         remove_orphan_files: whether to remove orphan files last. Not by default: metadata does not
             show whether there are any, and files of writes under way are protected by their age
             alone.
         purge_deleted: whether deleted rows are to go for good: every data file with deletes is
             rewritten, and all snapshots expire but the newest of each branch and the tagged ones.
             The report's `kept` says which branches and tags keep files that may hold such rows.
-        strategy, sort_order: how data files are rewritten, as for `Table.rewrite_data_files`.
+        strategy: how data files are rewritten, as for `Table.rewrite_data_files`.
+        sort_order: of the rows in them, likewise.
         expire_older_than: snapshots before this time may expire: an age as a timedelta, a datetime
             with a time zone, a timestamp such as `2026-01-31T12:00:00Z`, or milliseconds since
             1970. By default, the table's properties decide.
