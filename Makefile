@@ -21,7 +21,7 @@ export PYSPARK_PYTHON = $(CURDIR)/$(BIN)/python
 export ICEBERGDS_JAVA_PYTHON = $(CURDIR)/$(SPARK41)/bin/python
 
 .PHONY: demo cdc maintenance tour test test-plain test-spark test-newest-python test-spark41 \
-	test-every-spark nightly check interop bench clean
+	test-every-spark test-wheel nightly check interop docs wheel bench clean
 
 demo: $(VENV)/.installed-for-use
 	$(BIN)/python examples/demo.py
@@ -76,6 +76,8 @@ nightly: export ICEBERGDS_PROFILE = nightly
 nightly: $(SPARK41)/.installed
 	@.ci/servers.sh || true
 	@failed=; \
+	$(MAKE) docs || failed="$$failed docs"; \
+	$(MAKE) test-wheel || failed="$$failed test-wheel"; \
 	$(MAKE) check test || failed="$$failed test"; \
 	$(MAKE) --jobs 2 --keep-going --output-sync interop test-spark41 || failed="$$failed interop"; \
 	$(MAKE) test-every-spark || failed="$$failed test-every-spark"; \
@@ -86,6 +88,20 @@ check: $(VENV)/.installed
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+# The site of the documentation, in `site/`. Tests look at it in a browser if it is there.
+docs: $(VENV)/.installed-for-release
+	$(BIN)/mkdocs build --strict --quiet
+
+# What a release consists of, in `dist/`.
+wheel: $(VENV)/.installed-for-release
+	rm -rf dist
+	$(BIN)/python -m build --outdir dist
+	$(BIN)/twine check --strict dist/*
+
+# The wheel, alone and with each extra, in environments of their own.
+test-wheel: wheel $(VENV)/.installed
+	ICEBERGDS_WHEEL=$$(echo $(CURDIR)/dist/*.whl) $(BIN)/python $(PYTEST) spark_tests/test_installs.py
 
 # Java Iceberg takes part, so it runs on the Spark that Java Iceberg has a runtime for.
 bench: $(VENV)/.installed $(SPARK41)/.installed
@@ -131,7 +147,7 @@ bench: $(VENV)/.installed $(SPARK41)/.installed
 	$(BIN)/python benchmarks/page_skipping.py
 
 clean:
-	rm -rf $(VENV) $(SPARK41) $(NEWEST) .cache spark-warehouse
+	rm -rf $(VENV) $(SPARK41) $(NEWEST) .cache dist site spark-warehouse
 
 # What a user needs, and no more.
 $(VENV)/.installed-for-use: pyproject.toml
@@ -144,6 +160,11 @@ $(VENV)/.installed: $(VENV)/.installed-for-use
 	@echo "Installing what tests and linters need in $(VENV)"
 	@$(BIN)/python -m pip install --quiet --upgrade pip
 	@$(BIN)/python -m pip install --quiet --editable ".[test,lint]"
+	@touch $@
+
+$(VENV)/.installed-for-release: $(VENV)/.installed-for-use
+	@echo "Installing what the documentation and the wheel need in $(VENV)"
+	@$(BIN)/python -m pip install --quiet --editable ".[docs,wheel]"
 	@touch $@
 
 $(SPARK41)/.installed: pyproject.toml

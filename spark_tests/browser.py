@@ -37,10 +37,12 @@ class Browser:
         for domain in ("Page", "Runtime", "Log", "Network"):
             self._call(f"{domain}.enable")
 
-    def open(self, path: Path) -> None:
-        """Opens a file and waits until it is loaded."""
-        self._call("Page.navigate", url=path.as_uri())
-        self.wait("document.readyState === 'complete' && location.protocol === 'file:'")
+    def open(self, page: Path | str) -> None:
+        """Opens a file or an address and waits until it is loaded."""
+        address = page if isinstance(page, str) else page.as_uri()
+        self._call("Page.navigate", url=address)
+        here = f"location.href === new URL({json.dumps(address)}).href"
+        self.wait(f"document.readyState === 'complete' && {here}")
 
     def run(self, script: str) -> Any:
         """What an expression of JavaScript is, with promises awaited."""
