@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -104,15 +103,6 @@ def test_a_table_reports_itself_with_prices_and_orphans(table: Table, tmp_path: 
         table.report(out, prices={"read_per_g": 1})
     with pytest.raises(StorageError, match=r"missing/report\.html cannot be written"):
         table.report(tmp_path / "missing" / "report.html")
-
-
-def test_what_is_to_be_installed_is_said(
-    table: Table, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # As if it were not installed.
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(ImportError, match=r"pip install 'icebergds\[report\]'"):
-        table.report(tmp_path / "report.html")
 
 
 @pytest.mark.parametrize(
