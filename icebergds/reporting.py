@@ -78,7 +78,8 @@ class Report:
 
     Attributes:
         commits: how many the action has made.
-        kept: how much of the work these have, if the action says so: `12 of 40 groups`.
+        kept: how much of the work these have, if the action says so: `12 of 40 groups`; or what
+            stands without a commit.
         has_files: whether tasks of the action write files that it commits later.
     """
 
@@ -111,13 +112,15 @@ class Report:
     def interrupted(self) -> str:
         """Says what an action that was interrupted has left, once it has cleaned up."""
         now = self.progress()
-        amount = f" with {self.kept}" if self.kept else ""
-        commits = self.commits
-        kept = f"{counted(commits, 'commit')} {'stands' if commits == 1 else 'stand'}{amount}"
+        kept, commits = self.kept or "nothing was committed", self.commits
+        if commits:
+            kept = f"{counted(commits, 'commit')} {'stands' if commits == 1 else 'stand'}"
+            kept += f" with {self.kept}" if self.kept else ""
+        amount = f" ({now.amount})" if now.done or now.total is not None else ""
         return (
-            f"{self._action} of {self._table} was interrupted at the stage '{now.stage}' "
-            f"({now.amount}): {kept if commits else 'nothing was committed'}"
-            f"{', new files that are in no commit were deleted' if self.has_files else ''}"
+            f"{self._action} of {self._table} was interrupted at the stage '{now.stage}'"
+            f"{amount}: {kept}"
+            f"{', new files that are in no commit are deleted' if self.has_files else ''}"
         )
 
     def _update(self, stage: _Stage, done: int = 0, nbytes: int = 0) -> None:
@@ -230,10 +233,10 @@ def expect(total: int) -> None:
 
 
 def advancing(results: Iterator[_Item], counts: Iterable[int] = repeat(1)) -> Iterator[_Item]:
-    """The results of threads, with which the stage advances; if it ends early, cancels the others.
+    """Results with which the stage advances; if it ends early, threads do not begin the others.
 
     Args:
-        results: of `map` of an executor.
+        results: of `map`, also of an executor.
         counts: by how much each result advances.
     """
     try:
@@ -241,7 +244,8 @@ def advancing(results: Iterator[_Item], counts: Iterable[int] = repeat(1)) -> It
             advance(count)
             yield result
     finally:
-        results.close()  # type: ignore[attr-defined]
+        if (close := getattr(results, "close", None)) is not None:
+            close()
 
 
 @contextmanager
@@ -289,7 +293,7 @@ def committed() -> None:
 
 
 def kept(amount: str) -> None:
-    """Says how much of its work the commits of the current action have."""
+    """Says how much of its work the commits of the current action have, or what else stands."""
     if (current := _current.get()) is not None:
         current.report.kept = amount
 

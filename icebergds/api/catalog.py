@@ -17,6 +17,7 @@ from icebergds.api.catalog_base import (
 )
 from icebergds.api.catalog_transaction import CatalogTransaction
 from icebergds.api.catalog_views import CatalogViews
+from icebergds.api.progress import ProgressOption, showing
 from icebergds.api.table import Table
 from icebergds.api.table_definition import Columns, Partitioning, Sorting, read_definition
 from icebergds.catalog import loading
@@ -258,8 +259,11 @@ class Catalog(CatalogViews):
             self._catalog.drop(parts)
         _LOG.info("table %s: dropped", self._named(parts))
 
-    def purge_table(self, identifier: Name) -> None:
+    def purge_table(self, identifier: Name, *, progress: ProgressOption = None) -> None:
         """Drops a table, then deletes every file reachable from its metadata.
+
+        Args:
+            progress: whether to show progress, or what to call with it: see `Table.maintain`.
 
         Raises:
             NoSuchTableError: the table does not exist.
@@ -271,7 +275,10 @@ class Catalog(CatalogViews):
             IcebergError: the table was dropped, but some files could not be deleted.
         """
         parts = self._identifier(identifier)
-        with no_view(self._catalog, parts, "drop it with drop_view or DROP VIEW"):
+        with (
+            no_view(self._catalog, parts, "drop it with drop_view or DROP VIEW"),
+            showing("purge_table", self._named(parts), progress),
+        ):
             purge(self._catalog, parts)
 
     def rename_table(self, from_identifier: Name, to_identifier: Name) -> Table:

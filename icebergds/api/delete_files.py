@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 
+from icebergds.api.progress import ProgressOption, showing
 from icebergds.catalog.address import TableAddress
 from icebergds.catalog.metadata_files import is_metadata_file
 from icebergds.errors import InvalidOptionError
@@ -21,6 +22,7 @@ def delete_reachable_files(
     *,
     properties: Mapping[str, str] | None = None,
     location_map: Mapping[str, str] | None = None,
+    progress: ProgressOption = None,
 ) -> DeletedReachableFiles:
     """Deletes every file that a metadata file reaches: all files of a table that was dropped.
 
@@ -32,6 +34,7 @@ def delete_reachable_files(
         metadata_location: the metadata file, such as `<table>/metadata/00012-<uuid>.metadata.json`.
         properties: of the storage, such as `s3.endpoint`.
         location_map: maps prefixes of locations to their replacements, for tables that were moved.
+        progress: whether to show progress, or what to call with it: see `Table.maintain`.
 
     Returns:
         How many files were deleted. If some could not be deleted, the metadata file is kept, and
@@ -56,4 +59,5 @@ def delete_reachable_files(
     rest = {key: value for key, value in given.items() if key not in storage}
     locations = mapping_argument("location_map", location_map)
     address = TableAddress(location, None, rest, storage, locations)
-    return delete_reachable(address.load())
+    with showing("delete_reachable_files", location, progress):
+        return delete_reachable(address.load())

@@ -72,7 +72,8 @@ class TableMaintenance(TableBase):
 
     __slots__ = ()
 
-    def health(self, branch: str | None = None) -> TableHealth:
+    @shows_progress
+    def health(self, branch: str | None = None, *, progress: ProgressOption = None) -> TableHealth:
         """Reports what a read of a branch costs beyond the minimum, and what to do about it.
 
         It reads only metadata, of the state that this object has. It takes as long and as much
@@ -82,6 +83,7 @@ class TableMaintenance(TableBase):
 
         Args:
             branch: the branch to look at; main by default.
+            progress: whether to show progress, or what to call with it: see `maintain`.
 
         Returns:
             Figures, and in `advice` the actions that are worth it, in the order in which to run
@@ -95,6 +97,7 @@ class TableMaintenance(TableBase):
         """
         return health(self._state, text_argument("branch", branch))
 
+    @shows_progress
     def report(
         self,
         path: str | Path,
@@ -102,6 +105,7 @@ class TableMaintenance(TableBase):
         *,
         orphans: bool = False,
         prices: str | Path | Mapping[str, Any] | None = None,
+        progress: ProgressOption = None,
     ) -> TableHealth:
         """Writes what `health` finds to one HTML file, with charts, and the commands to run.
 
@@ -113,6 +117,7 @@ class TableMaintenance(TableBase):
             orphans: whether to list the table's directory, and say what orphan files hold.
             prices: what storage and reads cost: a TOML file, or its keys and values; see
                 docs/fleets.md.
+            progress: whether to show progress, or what to call with it: see `maintain`.
 
         Raises:
             InvalidOptionError: an argument or the price file is wrong.

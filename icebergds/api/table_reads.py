@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from icebergds.api.jobs import jobs_described, sql_argument, task_runner, zone_of
+from icebergds.api.jobs import sql_argument, task_runner, zone_of
+from icebergds.api.progress import ProgressOption, shows_progress
 from icebergds.api.scan import TableScan, listed_names
 from icebergds.api.table_base import TableBase
 from icebergds.errors import InvalidFilterError, InvalidOptionError
@@ -168,8 +169,14 @@ class TableReads(TableBase):
             )
         return self.scan(filter, columns, branch=branch, options=asked)
 
-    @jobs_described
-    def find_stored_rows(self, condition: str, *, spark: SparkSession | None = None) -> StoredRows:
+    @shows_progress
+    def find_stored_rows(
+        self,
+        condition: str,
+        *,
+        spark: SparkSession | None = None,
+        progress: ProgressOption = None,
+    ) -> StoredRows:
         """Finds the files that hold rows which match a condition, deleted or not, in all snapshots.
 
         Deletes hide rows, and old snapshots, branches and tags keep them. This reads what is in the
@@ -181,6 +188,7 @@ class TableReads(TableBase):
             condition: a Spark SQL condition, as for `scan`; it may name columns that were dropped.
             spark: the session that runs the tasks; the active one by default. Without one, this
                 process runs them.
+            progress: whether to show progress, or what to call with it: see `maintain`.
 
         Returns:
             The files, with the snapshots, branches and tags that have them; `is_gone` if there are

@@ -13,6 +13,7 @@ from icebergds.commit.new_snapshot import NewSnapshot
 from icebergds.commit.workspace import Workspace
 from icebergds.errors import AlreadyExistsError, ValidationError
 from icebergds.formats.manifests.reader import read_manifest_columns
+from icebergds.reporting import advance, stage
 from icebergds.spec.json.name_mapping import NAME_MAPPING_PROPERTY
 from icebergds.spec.manifest import DataFile, ManifestContent, ManifestFile
 from icebergds.spec.schema import Schema
@@ -56,9 +57,12 @@ class AddFiles:
         added = {base.io.locate(file.file_path) for file in self.files}
 
         there: list[str] = []
-        for manifest in base.manifests_of(ManifestContent.DATA):
-            key = "listed", manifest.manifest_path
-            there += work.once(key, partial(_listed, base, manifest, added))
+        manifests = base.manifests_of(ManifestContent.DATA)
+        with stage("read manifests", len(manifests)):
+            for manifest in manifests:
+                key = "listed", manifest.manifest_path
+                there += work.once(key, partial(_listed, base, manifest, added))
+                advance()
         if there:
             raise AlreadyExistsError(
                 f"table {base.name}: branch {base.branch!r} has {len(there)} of the files to add "

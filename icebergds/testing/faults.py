@@ -64,8 +64,9 @@ class Faults:
     Args:
         planned: the faults.
         counted: names of the calls that count, or None for all: `read_bytes`, `open`, `write`,
-            `create`, `open_output`, `delete`, `delete_all` of storage, `write_stream` and
-            `close_stream` of the streams from `open_output`, `refresh` and `commit` of tables.
+            `create`, `open_output`, `delete`, `delete_all`, `delete_each` of storage,
+            `write_stream` and `close_stream` of the streams from `open_output`, `refresh` and
+            `commit` of tables.
 
     Attributes:
         calls: names of the counted calls so far.
@@ -162,6 +163,9 @@ class FaultyFileIO(FileIO):
 
     def delete_all(self, locations: Iterable[str]) -> None:
         self.faults.around("delete_all", lambda: FileIO.delete_all(self, locations))
+
+    def delete_each(self, locations: Iterable[str]) -> dict[str, Exception]:
+        return self.faults.around("delete_each", lambda: FileIO.delete_each(self, locations))
 
 
 _STREAM_CALLS = frozenset({"write_stream", "close_stream"})

@@ -398,7 +398,7 @@ def test_nothing_is_deleted_before_the_catalog_has_forgotten_the_table(sql: Cata
     table = sql.create_table("db.t", _SCHEMA)
     table.append(_ROWS)
     lower: Any = sql._catalog
-    faults = Faults([Fault(0, When.BEFORE, OSError("disk"))], ["delete_all"])
+    faults = Faults([Fault(0, When.BEFORE, OSError("disk"))], ["delete_each"])
     object.__setattr__(lower, "io", FaultyFileIO(lower.io, faults))
     with pytest.raises(
         IcebergError, match="was dropped, but some of its files were left behind: disk"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import logging
 import os
 import pty
@@ -9,8 +10,9 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,12 +21,16 @@ import pytest
 from built.api_tables import ids_of, new_table, rows
 from built.contents import unused_files
 
-from icebergds import Progress, Table
+import icebergds
+from icebergds import Progress, Table, delete_reachable_files, load_catalog
 from icebergds.errors import InvalidOptionError
 
 _DAYS = 5
 # Two data files of each day, what deleted a row, and the metadata of each append and delete.
 _EXPIRED = 2 * _DAYS + 2 * (2 * _DAYS) + 1
+# The files, and the manifest, list of manifests and metadata of their commits; the first metadata
+# file, and the hint to the last one.
+_REACHABLE = 4 * (2 * _DAYS + 1) + 2
 _PATIENCE = 60.0
 _REWRITE = {
     "rewrite-all": "true",
@@ -53,6 +59,12 @@ def _imported(table: Table, **how: Any) -> object:
     return table.add_files(folder, **how)
 
 
+def _with_position_deletes(table: Table) -> Table:
+    """A position delete file replaces the equality delete."""
+    table.convert_equality_deletes()
+    return table
+
+
 def _expired(table: Table, **how: Any) -> object:
     table.rewrite_data_files(options={"rewrite-all": "true"}, progress=False)
     return table.expire_snapshots(int(time.time() * 1000) + 1000, retain_last=1, **how)
@@ -65,51 +77,134 @@ def _orphans(table: Table, **how: Any) -> object:
     return table.remove_orphan_files(**how)
 
 
-_ACTIONS: dict[str, tuple[str, int, Callable[..., Any]]] = {
-    "rewrite_data_files": (
+def _deleted(table: Table, **how: Any) -> object:
+    return delete_reachable_files(table.metadata_location, **how)
+
+
+def _purged(table: Table, **how: Any) -> None:
+    # The table's location is in the warehouse as this catalog places it.
+    warehouse = Path(table.location()).parents[1]
+    load_catalog("lake", warehouse=warehouse).purge_table("db.t", **how)
+
+
+@dataclass(frozen=True)
+class _Action:
+    """What an action reports: its stages in order after `plan`, and the end of one of them."""
+
+    stages: tuple[str, ...]
+    stage: str
+    total: int
+    act: Callable[..., object]
+
+
+_MANIFESTS = 2 * _DAYS + 1
+_ACTIONS = {
+    "rewrite_data_files": _Action(
+        ("read manifests", "rewrite groups"),
         "rewrite groups",
         _DAYS,
         lambda table, **how: table.rewrite_data_files(options=_REWRITE, **how),
     ),
-    "convert_equality_deletes": (
+    "rewrite_position_delete_files": _Action(
+        ("rewrite delete files",),
+        "rewrite delete files",
+        1,
+        lambda table, **how: _with_position_deletes(table).rewrite_position_delete_files(
+            options={"rewrite-all": "true"}, **how
+        ),
+    ),
+    "convert_equality_deletes": _Action(
+        ("read manifests", "convert files"),
         "convert files",
         1,
         lambda table, **how: table.convert_equality_deletes(**how),
     ),
-    "rewrite_manifests": (
+    "rewrite_manifests": _Action(
+        ("rewrite manifests",),
         "rewrite manifests",
         2 * _DAYS,
         lambda table, **how: table.rewrite_manifests(**how),
     ),
-    "remove_dangling_deletes": (
+    "remove_dangling_deletes": _Action(
+        ("read manifests",),
         "read manifests",
         # Those of data files once more, for the bounds of keys.
-        2 * _DAYS + 1 + 2 * _DAYS,
+        _MANIFESTS + 2 * _DAYS,
         lambda table, **how: table.remove_dangling_deletes(**how),
     ),
-    "expire_snapshots": ("delete files", _EXPIRED, _expired),
-    "remove_orphan_files": ("delete files", 1, _orphans),
-    "add_files": ("read footers", 3, _imported),
-    "compute_table_stats": (
+    "expire_snapshots": _Action(
+        ("read manifests", "delete files"), "delete files", _EXPIRED, _expired
+    ),
+    "remove_orphan_files": _Action(
+        ("list files", "read manifests", "delete files"), "delete files", 1, _orphans
+    ),
+    "add_files": _Action(
+        ("list files", "read footers", "read manifests"), "read footers", 3, _imported
+    ),
+    "compute_table_stats": _Action(
+        ("read manifests", "read files"),
         "read files",
         2 * _DAYS,
         lambda table, **how: table.compute_table_stats(**how),
     ),
-    "compute_partition_stats": (
+    "compute_partition_stats": _Action(
+        ("read manifests",),
         "read manifests",
-        2 * _DAYS + 1,
+        _MANIFESTS,
         lambda table, **how: table.compute_partition_stats(**how),
     ),
-    "rewrite_table_path": (
+    "rewrite_table_path": _Action(
+        ("list delete files", "write delete files", "write manifests"),
         "write manifests",
-        2 * _DAYS + 1,
+        _MANIFESTS,
         lambda table, **how: table.rewrite_table_path(table.location(), "/elsewhere", **how),
     ),
-    "maintain": (
+    "maintain": _Action(
+        (
+            "read manifests",
+            "convert_equality_deletes",
+            "convert_equality_deletes: read manifests",
+            "convert_equality_deletes: convert files",
+            "rewrite_data_files",
+            "rewrite_data_files: read manifests",
+            "rewrite_data_files: rewrite groups",
+            "remove_dangling_deletes",
+            "remove_dangling_deletes: read manifests",
+            "rewrite_manifests",
+            "rewrite_manifests: rewrite manifests",
+        ),
         "rewrite_data_files: rewrite groups",
         1,
         lambda table, **how: table.maintain(**how),
     ),
+    "health": _Action(
+        ("read manifests",), "read manifests", _MANIFESTS, lambda table, **how: table.health(**how)
+    ),
+    "report": _Action(
+        ("read manifests", "list files"),
+        "read manifests",
+        2 * _MANIFESTS,
+        lambda table, **how: table.report(
+            Path(table.location()).parent / "report.html", orphans=True, **how
+        ),
+    ),
+    "verify": _Action(
+        ("read manifests", "list files", "compare deletes", "read files", "read position deletes"),
+        "read files",
+        _MANIFESTS,
+        lambda table, **how: table.verify("rows", **how),
+    ),
+    "find_stored_rows": _Action(
+        ("read manifests", "read files", "list files"),
+        "read files",
+        # The equality delete, too.
+        2,
+        lambda table, **how: table.find_stored_rows("id = 0", **how),
+    ),
+    "delete_reachable_files": _Action(
+        ("read manifests", "delete files"), "delete files", _REACHABLE, _deleted
+    ),
+    "purge_table": _Action(("read manifests", "delete files"), "delete files", _REACHABLE, _purged),
 }
 
 
@@ -183,17 +278,34 @@ def _terminal() -> Iterator[tuple[int, int]]:
 
 @pytest.mark.parametrize("action", _ACTIONS)
 def test_a_callback_gets_each_stage_up_to_its_end(table: Table, action: str) -> None:
-    stage, total, act = _ACTIONS[action]
+    of = _ACTIONS[action]
     seen: list[Progress] = []
-    act(table, progress=seen.append)
-    assert {(each.action, each.table) for each in seen} == {(action, table.name)}
-    assert seen[0].stage == "plan"
-    of_stage = [each for each in seen if each.stage == stage]
-    assert [each.done for each in of_stage] == sorted(each.done for each in of_stage)
+    of.act(table, progress=seen.append)
+    assert {each.action for each in seen} == {action}
+    assert len({each.table for each in seen}) == 1
+    assert list(dict.fromkeys(each.stage for each in seen)) == ["plan", *of.stages]
+    of_stage = [each for each in seen if each.stage == of.stage]
+    # A stage may come several times.
+    last_time = of_stage[max(at for at, each in enumerate(of_stage) if each.done == 0) :]
+    assert [each.done for each in last_time] == sorted(each.done for each in last_time)
     last = of_stage[-1]
-    assert (last.done, last.total, last.left) == (total, total, 0)
+    assert (last.done, last.total, last.left) == (of.total, of.total, 0)
     assert last.bytes_done == (last.bytes_total or 0)
     assert [each.seconds for each in seen] == sorted(each.seconds for each in seen)
+
+
+def test_each_action_with_progress_is_tested() -> None:
+    public = [getattr(icebergds, name) for name in icebergds.__all__]
+    classes = [each for each in public if inspect.isclass(each)]
+    methods = [each for one in classes for _, each in inspect.getmembers(one, inspect.isfunction)]
+    functions = [each for each in public if inspect.isfunction(each)] + methods
+    found = {each.__name__ for each in functions if "progress" in _parameters(each)}
+    # These two need Spark.
+    assert found - {"snapshot", "migrate"} == _ACTIONS.keys()
+
+
+def _parameters(function: Callable[..., object]) -> Container[str]:
+    return inspect.signature(function).parameters
 
 
 def test_a_callback_that_raises_is_not_called_again(

@@ -31,6 +31,7 @@ from icebergds.formats.manifests.side_by_side import (
 )
 from icebergds.formats.wrong_counts import WrongCounts
 from icebergds.io.fileio import FileIO
+from icebergds.reporting import advancing, stage
 from icebergds.scan.plan.counts import FileCounts, PlanCounts, count_plan
 from icebergds.scan.plan.delete_index import AppliedDeletes, DeleteIndex, key_types
 from icebergds.scan.plan.partition_filters import PartitionFilters
@@ -221,7 +222,11 @@ def gather_files(
     data = [m for m in manifests if m.content is ManifestContent.DATA]
     io = reading_ahead(io, [*deletes, *data])
     readers = manifest_decoders(manifests, None if with_metrics else _BYTES_AT_A_TIME)
-    with ThreadPoolExecutor(readers) as pool, uncollected():
+    with (
+        stage("read manifests", len(manifests)),
+        ThreadPoolExecutor(readers) as pool,
+        uncollected(),
+    ):
         side_by_side = pool.map if readers > 1 and len(manifests) > 1 else map
 
         written_with: set[bytes | None] = set()
@@ -238,7 +243,8 @@ def gather_files(
             written_with.add(columns.written_with)
             return matching_entries(columns, of_deletes.of(manifest), TRUE)
 
-        delete_entries = [e for found in side_by_side(read_deletes, deletes) for e in found]
+        of_manifests = advancing(side_by_side(read_deletes, deletes))
+        delete_entries = [entry for found in of_manifests for entry in found]
         equality_ids = frozenset(i for e in delete_entries for i in e.data_file.equality_ids)
         index = DeleteIndex(
             delete_entries,
@@ -292,7 +298,7 @@ def gather_files(
             )
             return gather(files if with_metrics else map(_bare, files)), counts
 
-        found = [part for parts in side_by_side(read_data, data) for part in parts]
+        found = [part for parts in advancing(side_by_side(read_data, data)) for part in parts]
     if any(beyond) and of_deletes is filters:
         return gather_files(
             io,

@@ -35,6 +35,7 @@ from icebergds.operations.maintenance.rewrite.options import RewriteOptions
 from icebergds.operations.maintenance.rewrite.plan import FileGroup, plan_groups
 from icebergds.operations.maintenance.rewrite.shared_deletes import SharedDeletes
 from icebergds.operations.read.time_travel import TimeTravel, resolve_snapshot
+from icebergds.reporting import stage
 from icebergds.scan.plan.files import all_manifests
 from icebergds.scan.plan.live_deletes import live_deletes
 from icebergds.scan.plan.packed_files import PackedFiles, plan_packed_files
@@ -186,7 +187,8 @@ def _dangling(state: TableState, branch: str, files: PackedFiles, live: list[Man
     if all(file_key(entry.data_file) in applied for entry in live):
         return 0
     # Deletes of data files that are said to have no rows, which planning skips, are kept too.
-    found = find_dangling_deletes(commit_base(state, branch))
+    with stage("read manifests"):
+        found = find_dangling_deletes(commit_base(state, branch))
     return sum(int(mask.sum()) for mask in found.dangling.values())
 
 

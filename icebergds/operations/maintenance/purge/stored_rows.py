@@ -15,7 +15,7 @@ from icebergds.expr.bind import bind, field_ids
 from icebergds.expr.nodes import TRUE, Expr, relaxed
 from icebergds.formats.manifests.reader import read_manifest_columns
 from icebergds.formats.wrong_counts import WrongCounts
-from icebergds.operations.maintenance.runner import Runner, TaskAttempt
+from icebergds.operations.maintenance.runner import Runner, TaskAttempt, weight_of_files
 from icebergds.operations.maintenance.unused_files.orphan_files import (
     OrphanFiles,
     parse_orphan_options,
@@ -26,6 +26,7 @@ from icebergds.operations.maintenance.unused_files.remove_orphan_files import (
 )
 from icebergds.operations.read.options import ReadOptions, split_options
 from icebergds.operations.read.snapshot_read import make_read_plan
+from icebergds.reporting import advance, stage
 from icebergds.scan.plan.delete_index import AppliedDeletes
 from icebergds.scan.plan.files import PlannedFile, all_manifests
 from icebergds.scan.plan.partition_filters import PartitionFilters
@@ -136,10 +137,12 @@ def find_stored_rows(table: LoadedTable, options: ReadOptions, runner: Runner) -
     files: dict[str, StoredFile] = {}
     for schema, condition in _bound(options.row_filter, state.metadata):
         held: dict[str, _Held] = {}
-        for manifest in listed:
-            for entry in _entries(state, manifest, schema, condition):
-                one = held.setdefault(entry.data_file.file_path, _Held(entry, set()))
-                one.snapshot_ids.update(snapshots_of[manifest.manifest_path])
+        with stage("read manifests", len(listed)):
+            for manifest in listed:
+                for entry in _entries(state, manifest, schema, condition):
+                    one = held.setdefault(entry.data_file.file_path, _Held(entry, set()))
+                    one.snapshot_ids.update(snapshots_of[manifest.manifest_path])
+                advance()
         plan = make_read_plan(options, state, schema, Schema((FILE_PATH,)))
         wanted = field_ids(condition)
         unread = {path for path, one in held.items() if not _has_columns(one.entry, wanted)}
@@ -277,9 +280,11 @@ def _count(
     files = [PlannedFile(entry, AppliedDeletes()) for entry in entries]
     splits = split_options(options, state.metadata.properties)
     groups = list(pack_files(files, state.metadata, plan.table_schema, splits))
+    count, nbytes = map(sum, zip(*map(weight_of_files, groups), strict=True)) if groups else (0, 0)
     rows = Counter[str]()
-    for found in runner.run(_Counting(plan), groups):
-        rows.update(found)
+    with stage("read files", count, nbytes, weight_of_files):
+        for found in runner.run(_Counting(plan), groups):
+            rows.update(found)
     return rows
 
 

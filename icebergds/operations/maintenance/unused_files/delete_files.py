@@ -21,7 +21,7 @@ from icebergds.operations.maintenance.unused_files.reachable_files import (
     reachable_files,
     require_garbage_collection,
 )
-from icebergds.reporting import advancing, stage
+from icebergds.reporting import advancing, kept, stage
 from icebergds.spec.metadata import metadata_directory
 
 _LOG = logging.getLogger(__name__)
@@ -157,6 +157,7 @@ def delete_reachable(state: TableState) -> DeletedReachableFiles:
     _check_place(state)
     require_garbage_collection(state, "delete its metadata alone")
     files = reachable_files(state, (MissingFileError,))
+    kept("what was deleted is gone, and the call can be repeated")
     deleted = delete_files(state.io, files, stop_at_failure=True)
     counts = deleted.counts
     result = DeletedReachableFiles(

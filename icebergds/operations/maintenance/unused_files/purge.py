@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import accumulate
 
 from icebergds.catalog.base import Catalog, Identifier, PurgingCatalog
 from icebergds.catalog.filesystem.commits import check_changeable
 from icebergds.commit.operations import LoadsParts, TableState
-from icebergds.errors import IcebergError, UnsupportedFeatureError
+from icebergds.errors import IcebergError, StorageError, UnsupportedFeatureError
+from icebergds.io.failures import storage_error
 from icebergds.io.fileio import FileIO
 from icebergds.operations.maintenance.unused_files.reachable_files import (
     reachable_files,
     require_garbage_collection,
 )
+from icebergds.reporting import advance, kept, stage
 
+_BATCH = 1000
 _INSTEAD = "drop the table without purging it"
 
 
@@ -41,6 +45,7 @@ def purge(catalog: Catalog, identifier: Identifier) -> None:
         # Fails on what the storage refuses while the table still exists.
         before.io.resolve(file)
     last = catalog.drop(identifier)
+    kept("the table was dropped, and files that it left are not deleted")
     if last is None:
         last = before
     try:
@@ -48,12 +53,28 @@ def purge(catalog: Catalog, identifier: Identifier) -> None:
             # Files that were committed after `before` was loaded.
             require_garbage_collection(last, _INSTEAD)
             files |= _files_of(last)
-        last.io.delete_all(sorted(files))
+        _delete(last.io, sorted(files))
     except Exception as error:
         raise IcebergError(
             f"table {last.name} was dropped, but some of its files were left behind: {error}"
         ) from error
     _remove_directories(last.io, last.metadata.location, files)
+
+
+def _delete(io: FileIO, files: Sequence[str]) -> None:
+    """Deletes files; raises StorageError if some could not be deleted, once the others are."""
+    failed: dict[str, Exception] = {}
+    with stage("delete files", len(files)):
+        for start in range(0, len(files), _BATCH):
+            batch = files[start : start + _BATCH]
+            failed |= io.delete_each(batch)
+            advance(len(batch))
+    if failed:
+        first = next(iter(failed))
+        raise StorageError(
+            f"{len(failed)} of {len(files)} files could not be deleted; the first is {first}: "
+            f"{storage_error('deleting', first, failed[first]).reason}"
+        ) from failed[first]
 
 
 def _files_of(state: TableState) -> set[str]:

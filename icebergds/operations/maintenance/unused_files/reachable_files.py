@@ -21,7 +21,7 @@ from icebergds.formats.wrong_counts import WrongCounts
 from icebergds.io.fileio import FileIO
 from icebergds.io.near import readers_of
 from icebergds.operations.maintenance.unused_files.file_set import FileSet, Locations
-from icebergds.reporting import advancing, expect
+from icebergds.reporting import advancing, expect, stage
 from icebergds.spec.json.metadata import parse_metadata
 from icebergds.spec.manifest import FileContent, ManifestFile
 from icebergds.spec.metadata import TableMetadata, metadata_directory
@@ -89,18 +89,19 @@ def reachable_files(state: TableState, skipped: Errors = ()) -> FilesByKind:
         CorruptFileError: one is damaged.
     """
     metadata = state.metadata
-    manifests = listed_manifests(state.io, metadata.snapshots, skipped)
     content = FileSet()
-    for batch in content_batches(
-        state.io,
-        metadata,
-        manifests.values(),
-        live_only=False,
-        skipped=skipped,
-        # The files that a damaged manifest still lists are included.
-        wrong_counts=WrongCounts.WARN,
-    ):
-        content.add(batch, batch["location"])
+    with stage("read manifests"):
+        manifests = listed_manifests(state.io, metadata.snapshots, skipped)
+        for batch in content_batches(
+            state.io,
+            metadata,
+            manifests.values(),
+            live_only=False,
+            skipped=skipped,
+            # The files that a damaged manifest still lists are included.
+            wrong_counts=WrongCounts.WARN,
+        ):
+            content.add(batch, batch["location"])
     return {
         **content_by_kind(content),
         FileKind.MANIFEST: list(manifests),

@@ -190,7 +190,7 @@ class _FileCheck:
             )
 
 
-def in_tasks(files: Iterable[FileToCheck], size: int = 500) -> Iterator[list[FileToCheck]]:
+def in_tasks(files: Iterable[FileToCheck], size: int) -> Iterator[list[FileToCheck]]:
     """The files in groups for the tasks, which are made as they are needed."""
     files = iter(files)
     while group := list(islice(files, size)):

@@ -20,6 +20,7 @@ from icebergds.operations.maintenance.verify.file_checks import out_of_range
 from icebergds.operations.maintenance.verify.findings import Finding, FindingKind
 from icebergds.operations.read.options import ReadOptions
 from icebergds.operations.read.snapshot_read import plan_read, plan_task_groups
+from icebergds.reporting import advance, stage
 from icebergds.scan.read.changes import read_task_group
 from icebergds.spec.manifest import DataFile
 from icebergds.spec.reserved import LAST_UPDATED_SEQUENCE_NUMBER, ROW_ID
@@ -85,11 +86,14 @@ def check_row_ids(state: TableState, snapshot: Snapshot) -> Iterator[Finding]:
     ids, latest = [np.empty(0, np.int64)], -1
     try:
         found, plan = plan_read(state, options, columns)
-        for group in plan_task_groups(options, state, found, plan):
-            for batch in read_task_group(plan, group):
-                ids.append(batch.column(0).drop_null().to_numpy().astype(np.int64))
-                number = pc.max(batch.column(1)).as_py()
-                latest = latest if number is None else max(latest, number)
+        groups = plan_task_groups(options, state, found, plan)
+        with stage("read row ids", len(groups)):
+            for group in groups:
+                for batch in read_task_group(plan, group):
+                    ids.append(batch.column(0).drop_null().to_numpy().astype(np.int64))
+                    number = pc.max(batch.column(1)).as_py()
+                    latest = latest if number is None else max(latest, number)
+                advance()
     except StorageError:
         raise
     except IcebergError:

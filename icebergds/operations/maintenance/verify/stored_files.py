@@ -39,14 +39,17 @@ from icebergds.operations.maintenance.verify.findings import (
 )
 from icebergds.operations.maintenance.verify.verification import Orphans
 from icebergds.operations.maintenance.verify.walk import Walk
+from icebergds.reporting import advancing, stage
 from icebergds.spec.metadata import metadata_directory
 from icebergds.spec.table_properties import GC_ENABLED
 from icebergds.spec.values.dates import now_ms
 
 _YOUNG_MS = 3 * 24 * 60 * 60 * 1000
 _MOST_ORPHANS = 1_000
-_MISSING = -1
 _NOT_KNOWN = -2
+
+MISSING = -1
+"""The size of a file that is missing."""
 
 _Sizes = npt.NDArray[np.int64]
 
@@ -120,7 +123,8 @@ def look_up(state: TableState, walk: Walk, files: ListedFiles) -> StoredFiles:
         StorageError: the storage fails.
     """
     aliases = Aliases()
-    listing, skipped = _listing(state)
+    with stage("list files"):
+        listing, skipped = _listing(state)
     sizes, referenced = _found(state.io, files.paths, listing, aliases)
     orphans = Orphans(skipped=skipped)
     if skipped is None:
@@ -182,8 +186,13 @@ def _found(
     unseen = np.flatnonzero(sizes == _NOT_KNOWN)
     if len(unseen):
         locations = paths.take(pa.array(unseen)).to_pylist()
-        with ThreadPoolExecutor(readers_of(io, locations)) as pool:
-            sizes[unseen] = list(pool.map(lambda location: _size(io, location), locations))
+        with (
+            stage("look up files", len(locations)),
+            ThreadPoolExecutor(readers_of(io, locations)) as pool,
+        ):
+            sizes[unseen] = list(
+                advancing(pool.map(lambda location: _size(io, location), locations))
+            )
     return sizes, is_referenced
 
 
@@ -200,13 +209,13 @@ def _size(io: FileIO, location: str) -> int:
     try:
         return io.size(location)
     except MissingFileError:
-        return _MISSING
+        return MISSING
     except IcebergError:
         return _NOT_KNOWN
 
 
 def _differing(files: ListedFiles, sizes: _Sizes) -> Iterator[Finding]:
-    for at in np.flatnonzero(sizes == _MISSING).tolist():
+    for at in np.flatnonzero(sizes == MISSING).tolist():
         yield _missing(files.paths[at].as_py(), bool(files.of_heads[at]))
     known = sizes[files.places]
     for at in np.flatnonzero((known != files.recorded) & (known >= 0)).tolist():

@@ -44,12 +44,14 @@ from icebergds.operations.maintenance.verify.row_checks import (
 from icebergds.operations.maintenance.verify.snapshot_checks import check_snapshots
 from icebergds.operations.maintenance.verify.statistics_checks import check_statistics
 from icebergds.operations.maintenance.verify.stored_files import (
+    MISSING,
     ListedFiles,
     StoredFiles,
     look_up,
 )
 from icebergds.operations.maintenance.verify.verification import Looked, TableVerification
 from icebergds.operations.maintenance.verify.walk import Walk, WalkedManifest, walk_metadata
+from icebergds.reporting import advance, stage
 from icebergds.spec.json.name_mapping import table_name_mapping
 from icebergds.spec.manifest import DataFile, FileContent, ManifestContent
 from icebergds.spec.name_mapping import NameMapping
@@ -170,7 +172,8 @@ def _verified(state: TableState, depth: Depth, runner: Runner) -> _Verified:
         state.io.require_rows()
     state = replace(state, io=state.io.keeping_reads())
     metadata, found = state.metadata, _Found()
-    walk = walk_metadata(state)
+    with stage("read manifests"):
+        walk = walk_metadata(state)
     found.add(walk.damage)
     for manifest in walk.manifests.values():
         found.add(check_manifest(manifest))
@@ -180,7 +183,8 @@ def _verified(state: TableState, depth: Depth, runner: Runner) -> _Verified:
     found.add(stored.findings)
     for snapshot in walk.heads.values():
         if walk.is_whole(snapshot.snapshot_id):
-            found.add(check_files_of(state, walk, snapshot))
+            with stage("compare deletes"):
+                found.add(check_files_of(state, walk, snapshot))
             if metadata.format_version >= 3:
                 live = [m.live() for m in walk.of_snapshot(snapshot.snapshot_id)]
                 found.add(check_row_id_ranges(live, metadata.next_row_id, state.metadata_location))
@@ -231,6 +235,7 @@ def _check_files(
     metadata = state.metadata
     sizes = dict(zip(listed.paths.to_pylist(), stored.sizes.tolist(), strict=True))
     files = _to_check(walk, sizes)
+    missing = listed.paths.filter(pa.array(stored.sizes == MISSING))
     schema = metadata.schema()
     task = CheckFiles(
         state.io,
@@ -248,14 +253,29 @@ def _check_files(
             opened += 1
             yield each
 
-    chosen = runner if len(listed) > _FILES_OF_A_JOB else LocalRunner()
-    for group in chosen.run(task, in_tasks(counted())):
-        for each in group:
-            found.add(each.findings)
-            if each.correction:
-                known = found.corrections.get(each.key, FileCorrection())
-                found.corrections[each.key] = each.correction.and_(known)
+    chosen, size = (runner, 500) if len(listed) > _FILES_OF_A_JOB else (LocalRunner(), 100)
+    what = "read files" if depth.reads_rows else "read footers"
+    with stage(what, _number_to_check(walk, missing), weigh=lambda group: (len(group), 0)):
+        for group in chosen.run(task, in_tasks(counted(), size)):
+            for each in group:
+                found.add(each.findings)
+                if each.correction:
+                    known = found.corrections.get(each.key, FileCorrection())
+                    found.corrections[each.key] = each.correction.and_(known)
     return opened
+
+
+def _number_to_check(walk: Walk, missing: pa.StringArray) -> int:
+    """How many files `_to_check` finds, if manifests say the same of a file."""
+    live = [manifest.live() for manifest in walk.of_heads()]
+    listed = pa.table(
+        {
+            "path": pa.chunked_array([columns.file_path for columns in live], pa.string()),
+            "offset": pa.chunked_array([columns.content_offset for columns in live], pa.int64()),
+        }
+    )
+    distinct = listed.group_by(["path", "offset"]).aggregate([])
+    return len(distinct) - (pc.sum(pc.is_in(distinct["path"], missing)).as_py() or 0)
 
 
 def _to_check(walk: Walk, sizes: Mapping[str, int]) -> Iterator[FileToCheck]:
@@ -318,8 +338,11 @@ def _check_rows(state: TableState, walk: Walk, found: _Found) -> None:
                 columns.file_path.to_pylist(), columns.record_count.tolist(), strict=True
             )
         }
-        for file in _position_deletes(walk, snapshot.snapshot_id):
-            found.add(check_positions(state.io, file, rows))
+        deletes = list(_position_deletes(walk, snapshot.snapshot_id))
+        with stage("read position deletes", len(deletes)):
+            for file in deletes:
+                found.add(check_positions(state.io, file, rows))
+                advance()
 
 
 def _position_deletes(walk: Walk, snapshot_id: int) -> Iterator[DataFile]:

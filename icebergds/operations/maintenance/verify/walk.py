@@ -26,6 +26,7 @@ from icebergds.operations.maintenance.verify.findings import (
     FindingKind,
     Severity,
 )
+from icebergds.reporting import advancing, expect
 from icebergds.spec.manifest import ManifestEntryStatus, ManifestFile
 from icebergds.spec.metadata import TableMetadata
 from icebergds.spec.snapshot import Snapshot
@@ -208,5 +209,6 @@ def _side_by_side(
     read: Callable[[_Item], _Result], items: Iterable[_Item], readers: int
 ) -> Iterator[tuple[_Item, _Result]]:
     items = list(items)
+    expect(len(items))
     with ThreadPoolExecutor(readers) as pool:
-        yield from zip(items, pool.map(read, items), strict=True)
+        yield from zip(items, advancing(pool.map(read, items)), strict=True)
