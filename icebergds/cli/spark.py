@@ -8,11 +8,16 @@ import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from queue import Empty, SimpleQueue
 from tempfile import TemporaryFile
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from icebergds.errors import InvalidOptionError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+_SECONDS_TO_CONNECT = 10.0
 
 
 @contextmanager
@@ -21,17 +26,24 @@ def quiet_session(remote: str | None = None) -> Iterator[SparkSession]:
 
     Args:
         remote: the address of a Spark Connect server; None for a session in this process.
+
+    Raises:
+        InvalidOptionError: there is no such server.
+        ImportError: PySpark lacks what Spark Connect needs.
     """
     from pyspark.sql import SparkSession
 
+    from icebergds.spark.errors import QUERY_LOGGERS
     from icebergds.statements.registration import register
 
     # Of versions of pandas, for whoever calls its functions.
     warnings.filterwarnings("ignore", module=r"pyspark\.")
-    # It repeats every error of a query, as JSON with the JVM's trace.
-    logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
+    for name in QUERY_LOGGERS:
+        # They repeat every error of a query, as JSON with the JVM's trace.
+        logging.getLogger(name).setLevel(logging.CRITICAL)
     builder = SparkSession.builder.appName("icebergds")
     if remote is not None:
+        _check_server(remote)
         spark = builder.remote(remote).getOrCreate()
     else:
         with _stderr_of_jvm():
@@ -46,6 +58,38 @@ def quiet_session(remote: str | None = None) -> Iterator[SparkSession]:
         yield spark
     finally:
         spark.stop()
+
+
+def _check_server(remote: str) -> None:
+    """Raises InvalidOptionError if no server answers: the client would try for ten minutes."""
+    # What follows may be a token.
+    shown = remote.partition(";")[0]
+    if not remote.startswith("sc://"):
+        raise InvalidOptionError(
+            f"--remote {shown!r}: expected the address of a Spark Connect server, such as "
+            "sc://localhost:15002"
+        )
+    from pyspark.sql.connect.client import DefaultChannelBuilder
+
+    with DefaultChannelBuilder(remote).toChannel() as channel:
+        if not _is_ready(channel):
+            raise InvalidOptionError(
+                f"--remote {shown}: no Spark Connect server answers there; check the address, or "
+                "start one with sbin/start-connect-server.sh of Spark"
+            )
+
+
+def _is_ready(channel: Any) -> bool:
+    """Whether a channel of gRPC can connect."""
+    states = SimpleQueue[Any]()
+    channel.subscribe(states.put, try_to_connect=True)
+    try:
+        while (state := states.get(timeout=_SECONDS_TO_CONNECT).name) != "READY":
+            if state in ("TRANSIENT_FAILURE", "SHUTDOWN"):
+                return False
+    except Empty:
+        return False
+    return True
 
 
 @contextmanager

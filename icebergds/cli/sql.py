@@ -84,10 +84,6 @@ def _shown(rows: DataFrame, limit: int | None) -> Grid:
 
 def _prompt(spark: SparkSession, limit: int | None, as_json: bool) -> None:
     """Runs statements as they come, until their end; an error ends none but its own."""
-    from pyspark.errors import PySparkException
-
-    from icebergds.errors import IcebergError
-
     with _history(spark):
         for statement in _statements():
             try:
@@ -100,7 +96,7 @@ def _prompt(spark: SparkSession, limit: int | None, as_json: bool) -> None:
                     print_answer(answer, as_json=as_json)
             except KeyboardInterrupt:
                 print_error("interrupted")
-            except (IcebergError, PySparkException) as error:
+            except Exception as error:
                 print_error(f"error: {error_text(error)}")
 
 

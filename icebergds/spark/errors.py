@@ -34,7 +34,9 @@ _AFTER = re.compile(
     re.MULTILINE | re.VERBOSE,
 )
 
-_LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
+QUERY_LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
+"""The loggers to which PySpark writes the errors of queries."""
+
 _caught: ContextVar[bool] = ContextVar("caught", default=False)
 
 
@@ -43,16 +45,20 @@ def own_errors() -> Iterator[None]:
     """Unwraps icebergds errors of other processes from PySparkException.
 
     Python does not print the PySparkException, which says the same among Java stack frames; it
-    stays the `__context__`.
+    stays the `__context__`. An error that PySpark raises as Ctrl-C cancels its job is raised as
+    KeyboardInterrupt.
     """
+    before = sys.exception()
     try:
         yield
     except PySparkException as wrapped:
+        _raise_interrupt(wrapped, before)
         found = printed_error(str(wrapped))
         if found is None:
             raise
         raise found from None
     except Exception as raised:
+        _raise_interrupt(raised, before)
         # PySpark unwraps errors of Arrow results only if they are direct causes.
         java = getattr(raised, "java_exception", None)
         if java is None:
@@ -61,13 +67,22 @@ def own_errors() -> Iterator[None]:
         raise printed_error(str(of_spark)) or of_spark from None
 
 
+def _raise_interrupt(error: Exception, before: BaseException | None) -> None:
+    """Raises KeyboardInterrupt if an error hides one that came after another error."""
+    hidden: BaseException | None = error
+    while hidden is not None and hidden is not before:
+        if isinstance(hidden, KeyboardInterrupt):
+            raise KeyboardInterrupt from None
+        hidden = hidden.__context__
+
+
 @contextmanager
 def unlogged() -> Iterator[None]:
     """Keeps PySpark from logging errors in the block, which the caller catches and rephrases.
 
     PySpark logs errors of queries when it creates the exceptions, with Java stack frames.
     """
-    for name in _LOGGERS:
+    for name in QUERY_LOGGERS:
         PySparkLogger.getLogger(name).addFilter(_is_logged)
     token = _caught.set(True)
     try:

@@ -6,15 +6,18 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from server_process import QUICK_SPARK
 
 from icebergds import load_catalog
 
 pytestmark = [pytest.mark.spark, pytest.mark.every_spark]
 
+_SERVER = Path(__file__).parent / "programs" / "connect_server.py"
 _RUN = "from icebergds.cli.main import main; main()"
 
 
@@ -39,7 +42,34 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return warehouse
 
 
-def test_statements_of_a_pipe_run_and_an_error_ends_only_its_own(lake: Path) -> None:
+@pytest.fixture(scope="module")
+def server() -> Iterator[str]:
+    """The address of a Spark Connect server, whose tasks find the package."""
+    process = subprocess.Popen(
+        [sys.executable, str(_SERVER)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYSPARK_PYTHON": sys.executable, "JAVA_TOOL_OPTIONS": QUICK_SPARK},
+    )
+    with process:
+        assert process.stdout is not None
+        yield f"sc://localhost:{int(process.stdout.readline())}"
+        assert process.stdin is not None
+        process.stdin.close()
+
+
+@pytest.fixture(params=["here", "connect"])
+def words(request: pytest.FixtureRequest) -> list[str]:
+    """The command that runs SQL, with Spark of its own or on a server."""
+    if request.param == "here":
+        return ["sql"]
+    return ["sql", "--remote", request.getfixturevalue("server")]
+
+
+def test_statements_of_a_pipe_run_and_an_error_ends_only_its_own(
+    lake: Path, words: list[str]
+) -> None:
     text = """
         SELECT id AS "a;b", -- not yet;
           sum(id) AS n FROM lake.db.events WHERE id > 1 GROUP BY id ORDER BY id;
@@ -48,7 +78,7 @@ def test_statements_of_a_pipe_run_and_an_error_ends_only_its_own(lake: Path) -> 
         \\d
         SELECT count(*) AS n FROM db.events
     """.replace('"a;b"', "`a;b`")
-    done = run(lake, "sql", input=text)
+    done = run(lake, *words, input=text)
     assert done.returncode == 0
     assert done.stdout.splitlines() == [
         "a;b  n",
@@ -80,3 +110,27 @@ def test_one_statement_is_answered_as_json_and_changes_rows(lake: Path) -> None:
     assert told.returncode == 2
     assert told.stdout == ""
     assert told.stderr.count("\n") == 1
+
+
+def test_a_server_answers_one_statement(lake: Path, server: str) -> None:
+    place = ("--catalog", "own", "--warehouse", str(lake), "--remote", server)
+    found = run(lake, "sql", "SELECT max(id) AS id FROM db.events", "--json", *place)
+    assert found.stderr == ""
+    assert json.loads(found.stdout) == [{"id": 3}]
+    told = run(lake, "sql", "SELECT * FROM lake.db.event", "--remote", server)
+    assert (told.returncode, told.stdout, told.stderr.count("\n")) == (2, "", 1)
+
+
+@pytest.mark.parametrize(
+    ("remote", "says"),
+    [
+        ("sc://localhost:1/;token=secret", "no Spark Connect server answers there"),
+        ("localhost:15002", "expected the address of a Spark Connect server"),
+    ],
+)
+def test_a_server_that_is_not_there_is_an_error_at_once(lake: Path, remote: str, says: str) -> None:
+    told = run(lake, "sql", "SELECT 1", "--remote", remote)
+    assert (told.returncode, told.stdout, told.stderr.count("\n")) == (2, "", 1)
+    assert told.stderr.startswith("error: --remote ")
+    assert says in told.stderr
+    assert "secret" not in told.stderr
