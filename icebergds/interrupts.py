@@ -54,8 +54,14 @@ def stop() -> None:
 
 def check_stopped() -> None:
     """Raises KeyboardInterrupt if the current action was asked to stop."""
-    if (current := _stop.get()) is not None and current.asked.is_set():
+    if is_stopped():
         raise KeyboardInterrupt
+
+
+def is_stopped() -> bool:
+    """Whether the current action was asked to stop."""
+    current = _stop.get()
+    return current is not None and current.asked.is_set()
 
 
 def until_stopped(items: Iterable[_Item]) -> Iterator[_Item]:

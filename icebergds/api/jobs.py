@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import wraps
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING
 
 from icebergds.errors import InvalidFilterError
 from icebergds.expr.nodes import Expr
@@ -15,22 +14,8 @@ from icebergds.operations.maintenance.runner import LocalRunner, Runner
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_Verb = TypeVar("_Verb", bound=Callable[..., Any])
-
 # Methods that are also SQL statements are shown as in SQL.
 _STATEMENTS = {"delete": "DELETE", "update": "UPDATE", "merge": "MERGE"}
-
-
-def jobs_described(verb: _Verb) -> _Verb:
-    """Describes the jobs of a method by its name and its table's name."""
-    statement = verb.__name__
-
-    @wraps(verb)
-    def described(self: Any, *args: Any, **kwargs: Any) -> Any:
-        with describing_jobs(statement, self.name):
-            return verb(self, *args, **kwargs)
-
-    return cast(_Verb, described)
 
 
 @contextmanager

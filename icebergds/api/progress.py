@@ -28,6 +28,8 @@ _SECONDS_BETWEEN_LINES = 10.0
 _BAR_WIDTH = 20
 # Of the bar, the amounts and the times.
 _OTHER_WIDTH = 76
+# Actions of several threads share a terminal, which shows the bar of one.
+_terminal = threading.Lock()
 _is_on = True
 
 
@@ -53,6 +55,25 @@ def shows_progress(verb: _Verb) -> _Verb:
             return verb(self, *args, **kwargs)
 
     return cast(_Verb, shown)
+
+
+def jobs_described(verb: _Verb) -> _Verb:
+    """Describes the jobs of a method, and says what is committed if it is interrupted."""
+    statement = verb.__name__
+
+    @wraps(verb)
+    def described(self: Any, *args: Any, **kwargs: Any) -> Any:
+        with describing_statement(statement, self.name):
+            return verb(self, *args, **kwargs)
+
+    return cast(_Verb, described)
+
+
+@contextmanager
+def describing_statement(statement: str, table: str) -> Iterator[None]:
+    """Describes the jobs of the block, and says what is committed if it is interrupted."""
+    with describing_jobs(statement, table), showing(statement, table, False):
+        yield
 
 
 @contextmanager
@@ -124,10 +145,12 @@ def _show(report: Report, ended: threading.Event) -> None:
 def _display() -> _Display:
     if _is_notebook():
         return _Cell()
-    if sys.stderr is not None and sys.stderr.isatty() and not _spark_shows_bars():
+    is_terminal = sys.stderr is not None and sys.stderr.isatty() and not _spark_shows_bars()
+    if is_terminal and _terminal.acquire(blocking=False):
         try:
             return _Bar()
         except ImportError:
+            _terminal.release()
             _LOG.info("to see a bar: pip install 'icebergds[cli]'")
     return _Lines()
 
@@ -145,7 +168,7 @@ class _Lines:
 
 
 class _Bar:
-    """A bar on a terminal, which disappears at the end."""
+    """A bar on a terminal, which disappears at the end; it has the lock of the terminal."""
 
     seconds = 0.2
 
@@ -190,6 +213,7 @@ class _Bar:
 
     def close(self) -> None:
         self._bar.stop()
+        _terminal.release()
 
 
 class _Cell:
@@ -206,7 +230,8 @@ class _Cell:
         self._handle.update({"text/html": _html(progress), "text/plain": str(progress)}, raw=True)
 
     def close(self) -> None:
-        self._handle.update({"text/plain": ""}, raw=True)
+        # Without HTML, some notebooks would show an empty line.
+        self._handle.update({"text/html": "", "text/plain": ""}, raw=True)
 
 
 def _html(progress: Progress) -> str:

@@ -7,7 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from icebergds.api.jobs import describing_jobs, zone_of
+from icebergds.api.jobs import zone_of
+from icebergds.api.progress import describing_statement
 from icebergds.api.scan import TableScan
 from icebergds.catalog.loaded_table import LoadedTable
 from icebergds.commit.operations import TableState
@@ -149,7 +150,7 @@ def begin_merge(
     ) -> RowCounts:
         with nothing_committed(options.address.path):
             table = current()
-            with describing_jobs("merge", table.name):
+            with describing_statement("merge", table.name):
                 if columns is None:
                     return finish(changed(table, run))
                 return finish(_with_columns(table, columns, lambda wider: changed(wider, run)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from icebergds.api.jobs import jobs_described
+from icebergds.api.progress import jobs_described
 from icebergds.api.row_level import (
     Changed,
     begin_merge,

@@ -57,7 +57,7 @@ class SparkRunner:
         if discard is not None:
             writing_files()
         with (
-            discarding(self.spark, discard or _nothing) as job,
+            discarding(self.spark, discard) as job,
             # Before these tasks, one stage hands out the items.
             polled(partial(job.part_done, len(packed), 1), weight),
             own_errors(),
@@ -100,10 +100,6 @@ def unpacked(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, Any]]:
 def _packed(value: Any) -> bytes:
     # Compressed, because the paths in it have much in common.
     return zlib.compress(pickle.dumps(value, pickle.HIGHEST_PROTOCOL), level=1)
-
-
-def _nothing() -> int:
-    return 0
 
 
 @dataclass(frozen=True, slots=True)

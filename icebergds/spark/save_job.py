@@ -19,7 +19,7 @@ from pyspark.sql.types import BinaryType, StructField, StructType
 
 from icebergds.commit.snapshot_commit import Committed
 from icebergds.errors import InvalidOptionError
-from icebergds.interrupts import on_stop
+from icebergds.interrupts import is_stopped, on_stop
 from icebergds.io.locations import is_local
 from icebergds.operations.write.jobs import (
     PlannedJob,
@@ -29,22 +29,28 @@ from icebergds.operations.write.jobs import (
     discard_unreported,
     written_files,
 )
-from icebergds.reporting import polled
+from icebergds.reporting import polled, stage, writing_files
 from icebergds.spark.errors import own_errors
 from icebergds.spark.job_descriptions import phase
 from icebergds.spark.quick_batches import in_quick_batches
 from icebergds.spark.session import is_connect
 from icebergds.spark.writer import ReportingTask
 
+CLEAN_UP = "icebergds-clean-up"
+"""The name of threads that clean up after an interrupted job."""
+
 _REPORT = StructType([StructField("result", BinaryType())])
 _PLAIN_NAME = re.compile(r"[a-z_][a-z0-9_]*", re.ASCII | re.IGNORECASE)
 
-# Spark's default of spark.python.task.killTimeout: how long a killed task may go on.
+# Spark's default of spark.python.task.killTimeout: how long a killed task may go on. Spark looks
+# only every two seconds whether a task was killed.
 _SECONDS_TO_KILL = 2.0
+_SECONDS_TO_LOOK = 2.0
 # How soon a Python worker notices that its task has ended.
 _SECONDS_TO_NOTICE = 1.0
-# How often a job is cancelled that may not have begun.
+# How often a job is cancelled that may not have begun, and for how long it may begin.
 _SECONDS_TO_CANCEL = 0.3
+_SECONDS_TO_BEGIN = 1.0
 # How long a caller waits for its error, at most, until the files of a failed job are deleted.
 _SECONDS_TO_CLEAN_UP = 30.0
 
@@ -61,7 +67,9 @@ def run_job(df: DataFrame, planned: PlannedJob) -> Committed | None:
         IcebergError: the rows or the commit were refused, as by `commit_job`.
         PySparkException: the job failed for another reason.
     """
-    results = write_in_tasks(df, planned.task, partial(discard_unreported, planned))
+    writing_files()
+    with stage("write files"):
+        results = write_in_tasks(df, planned.task, partial(discard_unreported, planned))
     if is_connect(df.sparkSession):
         _check_reached(planned, results)
     return commit_job(planned.job, results, planned.table)
@@ -124,11 +132,13 @@ class Job:
     """A job that runs.
 
     Attributes:
+        tag: of Spark's jobs, or of the operations of Spark Connect.
         context: None if Python cannot reach it.
     """
 
-    context: SparkContext | None
+    spark: SparkSession
     tag: str
+    context: SparkContext | None
 
     def part_done(self, tasks: int, stages_before: int) -> float:
         """The part of the tasks of its last stage that are done, from 0 to 1."""
@@ -141,82 +151,119 @@ class Job:
     def cancel_until(self, ended: threading.Event) -> None:
         """Has Spark end its tasks, also those of a job that Spark still plans. Never raises."""
         with suppress(Exception):
-            while self.context is not None and not ended.is_set():
-                self.context.cancelJobsWithTag(self.tag)
+            while not ended.is_set():
+                self.cancel()
                 ended.wait(_SECONDS_TO_CANCEL)
+
+    def cancel(self) -> None:
+        """Has Spark end its tasks.
+
+        Raises:
+            Exception: the JVM or the server has ended.
+        """
+        if self.context is not None:
+            self.context.cancelJobsWithTag(self.tag)
+        elif is_connect(self.spark):
+            self.spark.interruptTag(self.tag)
 
 
 @contextmanager
-def discarding(spark: SparkSession, discard: Callable[[], int]) -> Iterator[Job]:
+def discarding(spark: SparkSession, discard: Callable[[], int] | None) -> Iterator[Job]:
     """Ends the job that runs in the block and deletes its files, if the block raises.
 
-    If the action is stopped, the job is cancelled, and the block raises.
+    If the action is stopped, the job is cancelled, and the block raises. After Ctrl-C, a thread
+    deletes the files: Spark takes seconds to end a task that runs Python. The process does not end
+    before this thread.
 
     Args:
-        discard: deletes files of the job; returns how many it found.
+        discard: deletes files of the job; returns how many it found. None if it writes none.
     """
-    tag = f"icebergds-{uuid.uuid4()}"
-    context = _tagged(spark, tag)
-    job, ended = Job(context, tag), threading.Event()
+    job, ended = _tagged(spark), threading.Event()
     try:
         with on_stop(partial(job.cancel_until, ended)):
             yield job
+    except AnalysisException:
+        # Spark refused the plan, so that nothing ran.
+        raise
     except BaseException as error:
-        # If Spark refused the plan, nothing ran.
-        if not isinstance(error, AnalysisException):
-            deadline = time.monotonic() + _SECONDS_TO_CLEAN_UP
-            were_killed = _end_tasks(context, tag, deadline)
-            while discard() and were_killed and time.monotonic() < deadline:
-                time.sleep(_SECONDS_TO_NOTICE)
+        if isinstance(error, KeyboardInterrupt) or is_stopped():
+            threading.Thread(target=_clean_up, args=(job, discard, True), name=CLEAN_UP).start()
+        elif discard is not None:
+            _clean_up(job, discard)
         raise
     finally:
         ended.set()
-        if context is not None:
-            # If the JVM has ended, its error must not hide the job's error.
-            with suppress(Exception):
-                context.removeJobTag(tag)
+        # If the JVM has ended, its error must not hide the job's error.
+        with suppress(Exception):
+            if job.context is not None:
+                job.context.removeJobTag(job.tag)
+            elif is_connect(spark):
+                spark.removeTag(job.tag)
 
 
-def _tagged(spark: SparkSession, tag: str) -> SparkContext | None:
-    """The context of a session, with a tag for its next jobs; None if Python cannot reach it."""
+def _tagged(spark: SparkSession) -> Job:
+    """A job of a session, whose next jobs get its tag, as far as Python can reach them."""
+    tag = f"icebergds-{uuid.uuid4()}"
+    if is_connect(spark):
+        spark.addTag(tag)
+        return Job(spark, tag, None)
     try:
         context = spark.sparkContext
         context.addJobTag(tag)
     except Exception:
-        # Spark Connect has no context in this process; some platforms hide it from Python.
-        return None
-    return context
+        # Some platforms hide it from Python.
+        context = None
+    return Job(spark, tag, context)
 
 
-def _end_tasks(context: SparkContext | None, tag: str, deadline: float) -> bool:
+def _clean_up(job: Job, discard: Callable[[], int] | None, interrupted: bool = False) -> None:
+    """Ends the tasks of a failed job, and deletes its files until the last task has ended.
+
+    Args:
+        interrupted: whether Ctrl-C ended it: all of its tasks may run, or it may not have begun.
+    """
+    now = time.monotonic()
+    deadline = now + _SECONDS_TO_CLEAN_UP
+    were_killed = _end_tasks(job, now + _SECONDS_TO_BEGIN if interrupted else now, deadline)
+    while discard is not None and discard() and were_killed and time.monotonic() < deadline:
+        time.sleep(_SECONDS_TO_NOTICE)
+
+
+def _end_tasks(job: Job, begun: float, deadline: float) -> bool:
     """Kills the tasks of a failed job that still run, and waits until they have ended.
+
+    Args:
+        begun: until when the job may begin.
 
     Returns:
         Whether tasks were killed, or may have been. Their Python workers take the input received
         so far for all of it, and end a little later.
     """
+    now = time.monotonic()
     try:
-        stages = None if context is None else _ended_stages(context, tag, deadline)
+        stages = _ended_stages(job, begun, deadline)
     except Exception:
         # The JVM has ended, too.
         stages = None
     if stages is None:
-        time.sleep(_SECONDS_TO_KILL)
+        time.sleep(_SECONDS_TO_KILL if begun <= now else _SECONDS_TO_LOOK + _SECONDS_TO_KILL)
     elif all(done.numCompletedTasks + done.numFailedTasks == done.numTasks for done in stages):
         return False
     time.sleep(_SECONDS_TO_NOTICE)
     return True
 
 
-def _ended_stages(context: SparkContext, tag: str, deadline: float) -> list[SparkStageInfo]:
-    """The stages of the jobs with a tag, once none of their tasks runs any more."""
-    # Spark has cancelled them already, except after Ctrl-C, when PySpark's own call fails.
-    context.cancelJobsWithTag(tag)
-    stages = _stages(context, tag)
-    while any(stage.numActiveTasks for stage in stages) and time.monotonic() < deadline:
-        time.sleep(0.05)
-        stages = _stages(context, tag)
-    return stages
+def _ended_stages(job: Job, begun: float, deadline: float) -> list[SparkStageInfo] | None:
+    """The stages of a job, once none of their tasks runs any more; None if they are not known."""
+    while True:
+        # Spark has cancelled them already, except after Ctrl-C, when PySpark's own call fails.
+        job.cancel()
+        stages = None if job.context is None else _stages(job.context, job.tag)
+        is_active = any(stage.numActiveTasks for stage in stages or ())
+        now = time.monotonic()
+        if (not is_active and now >= begun) or now >= deadline:
+            return stages
+        time.sleep(_SECONDS_TO_CANCEL if begun > now else 0.05)
 
 
 def _stages(context: SparkContext, tag: str) -> list[SparkStageInfo]:

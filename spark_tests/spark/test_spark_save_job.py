@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,7 +11,6 @@ import pyarrow as pa
 import pytest
 from built.contents import files_besides_metadata
 from effort import IS_NIGHTLY
-from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession, functions as f
 from spark_changes import people
@@ -89,36 +86,6 @@ def test_a_statement_that_fails_leaves_no_file(spark: SparkSession, tmp_path: Pa
     with pytest.raises(PySparkException, match="ZeroDivisionError"):
         table.update({"part": inverse("part")}, f.col("id") >= 0, spark=spark)
     assert files_besides_metadata(Path(table.location())) == before
-
-
-def test_an_interrupted_write_ends_its_tasks(spark: SparkSession, tmp_path: Path) -> None:
-    path = create(spark.range(3), tmp_path / "t")
-    before = files_besides_metadata(path)
-    tracker = spark.sparkContext.statusTracker()
-
-    def halt(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            time.sleep(60)
-            yield batch
-
-    def interrupt() -> None:
-        deadline = time.monotonic() + 60
-        while not tracker.getActiveStageIds() and time.monotonic() < deadline:
-            time.sleep(0.05)
-        os.kill(os.getpid(), signal.SIGINT)
-
-    interrupter = Thread(target=interrupt)
-    interrupter.start()
-    try:
-        # Spark may fail with the error of the call that it interrupted.
-        with pytest.raises((KeyboardInterrupt, Py4JError, PySparkException)):
-            load_table(path).append(spark.range(0, 2, 1, 2).mapInArrow(halt, "id long"))
-    finally:
-        interrupter.join()
-        # Spark has a new thread for this one now, which knows no session yet.
-        spark.createDataFrame([], "a int")
-    assert tracker.getActiveStageIds() == []
-    assert files_besides_metadata(path) == before
 
 
 def test_names_with_dots_get_through(spark: SparkSession, tmp_path: Path) -> None:

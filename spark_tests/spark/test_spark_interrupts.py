@@ -1,0 +1,42 @@
+"""Ctrl-C ends jobs of Spark within a second, and their files are deleted once their tasks end."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from spark_reads import run_program
+
+pytestmark = [pytest.mark.spark, pytest.mark.every_spark]
+
+# A machine that is not busy takes a second. Spark takes four to end a task that runs Python.
+_SOON = 2.5
+
+
+@pytest.fixture(scope="module", params=["classic", "connect"])
+def seen(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Any:
+    directory = tmp_path_factory.mktemp(request.param)
+    arguments = (str(directory / "lake"), request.param)
+    is_connect = request.param == "connect"
+    return run_program(
+        "interrupted_jobs.py", *arguments, directory=directory, through_connect=is_connect
+    )
+
+
+@pytest.mark.parametrize("job", ["task", "threads", "append"])
+def test_ctrl_c_ends_a_job_soon(seen: Any, job: str) -> None:
+    assert seen[job]["ended"] == "KeyboardInterrupt"
+    assert seen[job]["seconds"] < _SOON
+    assert not seen[job]["goes on"]
+
+
+def test_an_interrupted_job_leaves_no_file(seen: Any) -> None:
+    assert seen["left"] == []
+
+
+def test_an_interrupted_write_says_what_is_committed(seen: Any) -> None:
+    (note,) = seen["append"]["notes"]
+    assert note.endswith(
+        "lake/db/t was interrupted at the stage 'write files': nothing was committed, new files "
+        "that are in no commit are deleted"
+    )
