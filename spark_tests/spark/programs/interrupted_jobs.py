@@ -38,7 +38,9 @@ def main(directory: Path, kind: str) -> None:
     handler = signal.getsignal(signal.SIGINT)
     signal.signal(signal.SIGINT, handler if kind == "classic" else signal.default_int_handler)
     table = directory / "db" / "t"
-    spark.range(3).write.format("icebergpy").option("create", "true").save(str(table))
+    spark.range(3).write.format("icebergpy").mode("append").option("create", "true").save(
+        str(table)
+    )
     files = {path for path in directory.rglob("*") if path.is_file()}
     seen = {}
     for name, run in (("task", run_task), ("threads", run_in_threads), ("append", run_append)):
