@@ -25,7 +25,8 @@ def quiet_session(remote: str | None = None) -> Iterator[SparkSession]:
     """A registered session of Spark, whose logs are not shown, and which is stopped at the end.
 
     Args:
-        remote: the address of a Spark Connect server; None for a session in this process.
+        remote: the address of a Spark Connect server; None for that of the environment variable
+            `SPARK_REMOTE`, or else for a session in this process.
 
     Raises:
         InvalidOptionError: there is no such server.
@@ -42,8 +43,11 @@ def quiet_session(remote: str | None = None) -> Iterator[SparkSession]:
         # They repeat every error of a query, as JSON with the JVM's trace.
         logging.getLogger(name).setLevel(logging.CRITICAL)
     builder = SparkSession.builder.appName("icebergds")
-    if remote is not None:
+    remote = remote or os.environ.get("SPARK_REMOTE")
+    if remote:
         _check_server(remote)
+        # PySpark refuses to have both.
+        os.environ.pop("MASTER", None)
         spark = builder.remote(remote).getOrCreate()
     else:
         with _stderr_of_jvm():

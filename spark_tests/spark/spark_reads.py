@@ -143,6 +143,28 @@ def run_counted(
 
 
 @contextmanager
+def connect_server() -> Iterator[str]:
+    """The address of a server of Spark Connect, whose tasks find the package."""
+    package = Path(icebergds.__file__).parent
+    process = subprocess.Popen(
+        [sys.executable, str(_PROGRAMS / "connect_server.py")],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env={
+            **os.environ,
+            "PYSPARK_PYTHON": sys.executable,
+            "PYTHONPATH": str(package.parent),
+            "JAVA_TOOL_OPTIONS": QUICK_SPARK,
+        },
+    )
+    # The end of its input ends it.
+    with process:
+        assert process.stdout is not None
+        yield f"sc://localhost:{int(process.stdout.readline())}"
+
+
+@contextmanager
 def connect_port() -> Iterator[None]:
     """PySpark knows one port for a server of Spark Connect: other test runs wait for it."""
     with Path(tempfile.gettempdir(), "icebergds-spark-connect.lock").open("w") as lock:

@@ -11,13 +11,12 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from server_process import QUICK_SPARK
+from spark_reads import connect_server
 
 from icebergds import load_catalog
 
 pytestmark = [pytest.mark.spark, pytest.mark.every_spark]
 
-_SERVER = Path(__file__).parent / "programs" / "connect_server.py"
 _RUN = "from icebergds.cli.main import main; main()"
 
 
@@ -44,19 +43,8 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[str]:
-    """The address of a Spark Connect server, whose tasks find the package."""
-    process = subprocess.Popen(
-        [sys.executable, str(_SERVER)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "PYSPARK_PYTHON": sys.executable, "JAVA_TOOL_OPTIONS": QUICK_SPARK},
-    )
-    with process:
-        assert process.stdout is not None
-        yield f"sc://localhost:{int(process.stdout.readline())}"
-        assert process.stdin is not None
-        process.stdin.close()
+    with connect_server() as address:
+        yield address
 
 
 @pytest.fixture(params=["here", "connect"])

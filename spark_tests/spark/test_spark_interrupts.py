@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
-from spark_reads import run_program
+from spark_reads import connect_server, run_program
 
 pytestmark = [pytest.mark.spark, pytest.mark.every_spark]
 
@@ -16,11 +17,11 @@ _SOON = 2.5
 @pytest.fixture(scope="module", params=["classic", "connect"])
 def seen(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Any:
     directory = tmp_path_factory.mktemp(request.param)
-    arguments = (str(directory / "lake"), request.param)
-    is_connect = request.param == "connect"
-    return run_program(
-        "interrupted_jobs.py", *arguments, directory=directory, through_connect=is_connect
-    )
+    with connect_server() if request.param == "connect" else nullcontext() as address:
+        own = () if address is None else (address,)
+        return run_program(
+            "interrupted_jobs.py", str(directory / "lake"), *own, directory=directory
+        )
 
 
 @pytest.mark.parametrize("job", ["task", "threads", "append"])

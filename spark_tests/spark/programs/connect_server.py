@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 
 def main() -> None:
     spark = (
-        SparkSession.builder.master("local[1]")
+        SparkSession.builder.master("local[2]")
         .config("spark.plugins", "org.apache.spark.sql.connect.SparkConnectPlugin")
         .config("spark.connect.grpc.binding.port", "0")
         .config("spark.ui.enabled", "false")

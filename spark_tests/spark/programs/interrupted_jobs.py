@@ -1,6 +1,8 @@
 """Jobs that Ctrl-C ends; prints what it saw as a line of JSON.
 
-    interrupted_jobs.py DIRECTORY classic|connect
+    interrupted_jobs.py DIRECTORY [ADDRESS]
+
+The address is that of a server of Spark Connect; without it, Spark is in this process.
 
 Each job writes a file for as long as it runs.
 """
@@ -32,11 +34,8 @@ from icebergds.spark.save_job import CLEAN_UP
 _PATIENCE = 60.0
 
 
-def main(directory: Path, kind: str) -> None:
-    spark = session(kind)
-    # Of Connect, the server is here, too: PySpark's own handler would cancel its jobs.
-    handler = signal.getsignal(signal.SIGINT)
-    signal.signal(signal.SIGINT, handler if kind == "classic" else signal.default_int_handler)
+def main(directory: Path, address: str | None = None) -> None:
+    spark = session(address)
     table = directory / "db" / "t"
     spark.range(3).write.format("icebergpy").mode("append").option("create", "true").save(
         str(table)
@@ -53,14 +52,14 @@ def main(directory: Path, kind: str) -> None:
     spark.stop()
 
 
-def session(kind: str) -> SparkSession:
+def session(address: str | None) -> SparkSession:
     # What starts this may ignore Ctrl-C, as shells do for jobs in the background.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     builder = SparkSession.builder
-    builder = builder.master("local[2]") if kind == "classic" else builder.remote("local[2]")
-    return (
-        builder.config("spark.ui.enabled", "false").config("spark.log.level", "OFF").getOrCreate()
-    )
+    if address is not None:
+        return builder.remote(address).getOrCreate()
+    builder = builder.master("local[2]").config("spark.ui.enabled", "false")
+    return builder.config("spark.log.level", "OFF").getOrCreate()
 
 
 def run_task(spark: SparkSession, mark: Path, table: Path) -> None:
@@ -144,4 +143,4 @@ def goes_on(mark: Path) -> bool:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), sys.argv[2])
+    main(Path(sys.argv[1]), *sys.argv[2:])
