@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Container, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -290,6 +291,8 @@ def test_a_callback_gets_each_stage_up_to_its_end(table: Table, action: str) -> 
     assert [each.done for each in last_time] == sorted(each.done for each in last_time)
     last = of_stage[-1]
     assert (last.done, last.total, last.left) == (of.total, of.total, 0)
+    ended = [each for each, after in pairwise(seen) if after.stage != each.stage]
+    assert [each for each in (*ended, seen[-1]) if each.left] == []
     assert last.bytes_done == (last.bytes_total or 0)
     assert [each.seconds for each in seen] == sorted(each.seconds for each in seen)
 
