@@ -7,6 +7,7 @@ wrote.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 from functools import cache
@@ -24,6 +25,8 @@ class TokenKind(Enum):
     TEXT = "text"
     """A literal in quotes, with the letter before it (`r'\\d'`, `X'1F'`)."""
     NUMBER = "number"
+    CODE = "code"
+    """Text between dollars (`$$ ... $$`, `$yaml$ ... $yaml$`), in which nothing is special."""
     SIGN = "sign"
 
 
@@ -68,9 +71,10 @@ def sql_tokens(text: str) -> tuple[Token, ...] | None:
     """
     from sqlglot.errors import TokenError
 
+    codes = _codes(text)
     # In parentheses, because words such as `call` at the start of a statement swallow the rest.
     # The line break ends a comment at the end of the text.
-    wrapped = f"({text}\n)"
+    wrapped = f"({_without_codes(text, codes)}\n)"
     try:
         found = _tokenizer()(dialect="spark").tokenize(wrapped)
     except TokenError:
@@ -84,11 +88,16 @@ def sql_tokens(text: str) -> tuple[Token, ...] | None:
         # A number with a suffix, such as 1L, is several tokens at one position.
         if start < at:
             continue
+        if (code := codes.get(start - 1)) is not None:
+            start, end = start - 1, code
         if not _is_gap(text[at:start]):
             return None
         if tokens and _is_doubled_quote(tokens[-1], text[start]) and tokens[-1].end == start:
             start = tokens.pop().start
-        tokens.extend(_split(text, start, end))
+        if code is None:
+            tokens.extend(_split(text, start, end))
+        else:
+            tokens.append(Token(TokenKind.CODE, text[start:end], start, end))
         at = end
     if not _is_gap(text[at:]):
         return None
@@ -104,6 +113,31 @@ def _tokenizer() -> Any:
         COMMAND_PREFIX_TOKENS = set()  # noqa: RUF012
 
     return Tokenizer
+
+
+_CODE = re.compile(
+    r"""
+    (?<!\w)[rR](?:'[^']*'|"[^"]*")
+    | '(?:[^'\\]|\\.)*' | "(?:[^"\\]|\\.)*" | `[^`]*`
+    | --[^\n]* | /\*.*?\*/
+    | (?P<dollars>\$[a-zA-Z]*\$).*?(?P=dollars)
+    """,
+    re.DOTALL | re.VERBOSE,
+)
+
+
+def _codes(text: str) -> dict[int, int]:
+    """The ends of the texts between dollars by their starts; sqlglot does not know them."""
+    if "$" not in text:
+        return {}
+    return {each.start(): each.end() for each in _CODE.finditer(text) if each["dollars"]}
+
+
+def _without_codes(text: str, codes: Mapping[int, int]) -> str:
+    """The text with literals in quotes instead, one character shorter at each end."""
+    for start, end in codes.items():
+        text = f"{text[:start]} '{' ' * (end - start - 4)}' {text[end:]}"
+    return text
 
 
 _IDENTIFIER = re.compile(r"\w+")

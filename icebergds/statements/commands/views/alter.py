@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 from pyspark.sql import DataFrame
 
 from icebergds.api.view import View
 from icebergds.errors import InvalidStatementError, NoSuchViewError, UnsupportedFeatureError
+from icebergds.expr.sql_tokens import TokenKind
 from icebergds.statements.commands.views.definition import (
     Definition,
     read_view_properties,
@@ -121,11 +124,27 @@ def refuse_ours_in_spark(scope: NameScope, view: tuple[str, ...], definition: Cu
 
     Spark stores the text, and does not know our catalogs when it reads it.
     """
+    named = ".".join(view)
+    for token in definition.tokens[definition.at : definition.end]:
+        # The sources of a metric view.
+        if token.kind is TokenKind.CODE and (catalog := _catalog_in(scope, token.text)):
+            raise InvalidStatementError(
+                f"metric view {named} is one of Spark's own catalog, which cannot read tables of "
+                f"{catalog}; create a view beside them (CREATE VIEW {catalog}.<namespace>."
+                f"{view[-1]} AS SELECT ...)"
+            )
     for reference in find_references(definition):
         ours = scope.table(reference.name)
         if ours is not None:
             shown = f"{ours.catalog}.{'.'.join(ours.parts[:-1])}.{view[-1]}"
             raise InvalidStatementError(
-                f"view {'.'.join(view)} is one of Spark's own catalog, which cannot read {ours}; "
+                f"view {named} is one of Spark's own catalog, which cannot read {ours}; "
                 f"create it beside the table (CREATE VIEW {shown} ...), or as a TEMPORARY VIEW"
             )
+
+
+def _catalog_in(scope: NameScope, code: str) -> str | None:
+    """The catalog of ours that a name in a text of another language begins with."""
+    catalogs = "|".join(map(re.escape, scope.catalogs()))
+    found = re.search(rf"(?<![\w.])`?({catalogs})`?\.[\w`]", code) if catalogs else None
+    return None if found is None else found[1]

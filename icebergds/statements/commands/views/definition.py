@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from icebergds.errors import InvalidStatementError
+from icebergds.errors import InvalidStatementError, UnsupportedFeatureError
 from icebergds.statements.queries.temporary_views import QUERY_COLUMNS
 from icebergds.statements.text.cursor import Cursor
 from icebergds.statements.text.properties import read_properties
@@ -24,6 +24,7 @@ _RESERVED = frozenset(
         QUERY_COLUMNS,
     }
 )
+_LONGEST_SHOWN = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +48,7 @@ def read_definition(cursor: Cursor) -> Definition:
 
     Raises:
         InvalidStatementError: it is malformed, or has a clause of Hive's.
+        UnsupportedFeatureError: it is a metric view.
     """
     columns = _columns(cursor.group()) if cursor.is_at_sign("(") else []
     comment: str | None = None
@@ -63,6 +65,12 @@ def read_definition(cursor: Cursor) -> Definition:
             binds_schema = binds_schema or cursor.take("TYPE", "EVOLUTION")
             if not binds_schema:
                 raise cursor.error("BINDING, COMPENSATION or [TYPE] EVOLUTION")
+        elif cursor.is_at("WITH", "METRICS"):
+            raise UnsupportedFeatureError(
+                f"{cursor.statement.strip()[:_LONGEST_SHOWN]}: views of Iceberg are queries, and "
+                "metric views are not supported in their catalogs; create a view AS SELECT with "
+                "the measures as columns"
+            )
         else:
             raise cursor.error("AS and a query")
     if cursor.is_done:
