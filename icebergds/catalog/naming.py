@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Collection, Sequence
 from contextlib import suppress
+from datetime import datetime
 
 from icebergds.catalog.config import configured_catalogs, default_catalog_name, is_configured
 from icebergds.catalog.metadata_files import is_metadata_file
@@ -30,6 +32,43 @@ def table_name_parts(path: str) -> tuple[str, ...]:
         return split_name(path)
     except InvalidFilterError:
         return ()
+
+
+def split_version(name: str) -> tuple[str, dict[str, str]]:
+    """Splits `t@v12` or `t@20260131120000000` into the name of the table and the read options.
+
+    A name that ends with a part in backticks has no version.
+
+    Raises:
+        InvalidOptionError: the time does not have the form yyyyMMddHHmmssSSS.
+    """
+    found = _VERSIONED.fullmatch(name)
+    if found is None:
+        return name, {}
+    options = version_options(found["at"])
+    if options is None:
+        raise InvalidOptionError(
+            f"table {name}: the time {found['at']} does not have the form yyyyMMddHHmmssSSS, such "
+            "as t@20260131120000000; a version is written t@v12"
+        )
+    return found["name"], options
+
+
+_VERSIONED = re.compile(r"(?P<name>.*[^\s`]|.*`)\s*@(?P<at>[vV]?\d+)\s*", re.ASCII | re.DOTALL)
+
+
+def version_options(at: str) -> dict[str, str] | None:
+    """The read options for what follows the `@` after a table's name; None if it is malformed."""
+    if at[:1] in ("v", "V"):
+        return {"versionAsOf": at[1:]} if at[1:].isdecimal() else None
+    if len(at) != 17 or not at.isdecimal():
+        return None
+    date, time = f"{at[:4]}-{at[4:6]}-{at[6:8]}", f"{at[8:10]}:{at[10:12]}:{at[12:14]}.{at[14:]}"
+    try:
+        datetime.fromisoformat(f"{date} {time}")
+    except ValueError:
+        return None
+    return {"timestampAsOf": f"{date} {time}"}
 
 
 def named_catalog(path: str) -> tuple[str | None, str]:

@@ -19,8 +19,9 @@ from icebergds.statements.commands import COMMANDS
 from icebergds.statements.names.scope import CatalogName, NameScope
 from icebergds.statements.queries.query import run_query
 from icebergds.statements.queries.references import find_references
+from icebergds.statements.queries.suffixes import spans_of_versions
 from icebergds.statements.spark_sql import Arguments, spark_sql
-from icebergds.statements.syntax import syntax_error
+from icebergds.statements.syntax import knows_newest_words, syntax_error
 from icebergds.statements.text.cursor import Cursor
 from icebergds.statements.text.parameters import with_literals, with_versions
 from icebergds.statements.text.splice import with_backticks
@@ -63,7 +64,7 @@ def sql(spark: SparkSession, sqlQuery: str, args: Any = None, **kwargs: Any) -> 
             return _run(NameScope(spark), cursor, arguments)
         except (InvalidStatementError, ParseException):
             # Spark's own error, with positions in the text that the user wrote.
-            is_of_spark = not cursor.is_extension and not kwargs
+            is_of_spark = not cursor.is_extension and not kwargs and _is_known(spark, cursor)
             error = syntax_error(spark, sqlQuery) if is_of_spark else None
             if error is None:
                 raise
@@ -81,6 +82,12 @@ def sql(spark: SparkSession, sqlQuery: str, args: Any = None, **kwargs: Any) -> 
             raise InvalidStatementError(
                 f"{text[:_LONGEST_SHOWN]}...: parentheses are nested too deeply"
             ) from None
+
+
+def _is_known(spark: SparkSession, cursor: Cursor) -> bool:
+    """Whether Spark can parse the versions of tables in a statement."""
+    whole = Cursor(cursor.statement, cursor.tokens, 0, cursor.end)
+    return knows_newest_words(spark) or not any(spans_of_versions(whole))
 
 
 def _run(scope: NameScope, cursor: Cursor, arguments: Arguments) -> DataFrame:

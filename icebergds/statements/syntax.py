@@ -38,6 +38,15 @@ def syntax_error(spark: SparkSession, text: str) -> ParseException | None:
     return with_private(Private.STATEMENTS, by_parser, by_explaining)
 
 
+# The first version of Spark that can parse all that we read.
+_NEWEST = (4, 3)
+
+
+def knows_newest_words(spark: SparkSession) -> bool:
+    """Whether Spark can parse all that we read, so that its errors are to be believed."""
+    return tuple(map(int, spark.version.split(".")[:2])) >= _NEWEST
+
+
 def _parse_error(parse: Callable[[], object]) -> ParseException | None:
     try:
         parse()

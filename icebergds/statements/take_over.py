@@ -6,7 +6,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
-from icebergds.catalog.naming import table_name_parts
+from icebergds.catalog.naming import split_version, table_name_parts
 from icebergds.errors import NoSuchTableError
 from icebergds.expr.names import in_backticks
 from icebergds.spark.patches import own
@@ -22,22 +22,30 @@ _CATALOG = "_icebergds_catalog"
 
 
 def table(spark: SparkSession, tableName: str) -> DataFrame:  # noqa: N803 - the name in PySpark
-    """A table or view of any catalog, by its name."""
-    parts = table_name_parts(tableName) or (tableName,)
+    """A table or view of any catalog, by its name, which may end with a version.
+
+    Raises:
+        InvalidOptionError: the version is malformed.
+    """
+    plain, version = split_version(tableName)
+    at = tableName[len(plain) :]
+    parts = table_name_parts(plain) or (plain,)
     with acting_in(spark):
         name = NameScope(spark).table(parts)
     if name is None and (len(parts) > 2 or temporary_view(spark, parts) is not None):
-        return sql(spark, f"TABLE {in_backticks(parts)}")
+        return sql(spark, f"TABLE {in_backticks(parts)}{at}")
     if name is None:
         found: DataFrame = own(spark, "table")(tableName)
         return found
+    # In backticks, an @ in the name is not the sign of a version.
+    whole = in_backticks((name.catalog, *name.parts))
     # The reader does not know views, or the branch that the session's queries read.
-    if spark.conf.get(AUDITED_BRANCH, None) is None:
+    if version or spark.conf.get(AUDITED_BRANCH, None) is None:
         try:
-            return spark.read.format("icebergpy").table(str(name))
+            return spark.read.format("icebergpy").options(**version).table(whole)
         except NoSuchTableError:
             pass
-    return sql(spark, f"TABLE {in_backticks((name.catalog, *name.parts))}")
+    return sql(spark, f"TABLE {whole}{at}")
 
 
 def catalog(spark: SparkSession) -> Any:

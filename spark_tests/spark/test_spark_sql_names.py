@@ -14,6 +14,7 @@ from sql_sessions import in_spark, lake_session, rows
 from icebergds import register
 from icebergds.errors import (
     InvalidFilterError,
+    InvalidOptionError,
     InvalidStatementError,
     NoSuchTableError,
     UnsupportedFeatureError,
@@ -104,6 +105,46 @@ def test_versions_are_given_by_parameters(lake: SparkSession) -> None:
     assert lake.sql(query, args={"snapshot": snapshot, "most": 9}).collect() == [(2,)]
     in_order = "SELECT max(id) FROM lake.db.t TIMESTAMP AS OF ? WHERE id < ?"
     assert lake.sql(in_order, args=[datetime.now(), 9]).collect() == [(1,)]
+
+
+def test_versions_are_given_behind_a_sign(lake: SparkSession) -> None:
+    [[first]] = rows(lake, "SELECT snapshot_id FROM lake.db.t.refs WHERE name = 'main'")
+    lake.sql("DELETE FROM lake.db.t WHERE id = 2")
+    [[time]] = rows(
+        lake,
+        "SELECT date_format(made_current_at + INTERVAL 1 MILLISECOND, 'yyyyMMddHHmmssSSS') "
+        f"FROM lake.db.t.history WHERE snapshot_id = {first}",
+    )
+    for at in (f"@v{first}", f" @V{first}", f"@{time}"):
+        assert rows(lake, f"SELECT max(t.id) FROM lake.db.t{at}") == [(2,)]
+        assert lake.table(f"lake.db.t{at}").count() == 2
+        assert lake.read.format("icebergpy").table(f"lake.db.t{at}").count() == 2
+    query = f"SELECT max(n.id), max(o.id) FROM lake.db.t n RIGHT JOIN `lake`.db.t@v{first} o"
+    assert rows(lake, f"{query} USING (id)") == [(1, 2)]
+    lake.sql("USE lake.db")
+    assert lake.table(f"t@v{first}").count() == 2
+    lake.sql(f"INSERT INTO t SELECT id + 10, v FROM t@v{first}")
+    assert sorted(rows(lake, f"TABLE t EXCEPT TABLE t@v{first}")) == [(11, 0), (12, 0)]
+
+
+def test_a_name_with_a_sign_that_is_quoted_is_the_name_of_a_table(lake: SparkSession) -> None:
+    lake.sql("CREATE TABLE lake.db.`t@v1` AS SELECT 7 AS id")
+    assert rows(lake, "SELECT `t@v1`.id FROM lake.db.`t@v1`") == [(7,)]
+    assert lake.table("lake.db.`t@v1`").count() == 1
+    lake.sql("DROP TABLE lake.db.`t@v1`")
+
+
+def test_versions_of_views_and_two_versions_are_refused(lake: SparkSession) -> None:
+    lake.sql("CREATE TEMPORARY VIEW of_t AS SELECT * FROM lake.db.t")
+    for version in ("@v1", " VERSION AS OF 1", " TIMESTAMP AS OF now()"):
+        with pytest.raises(InvalidStatementError, match="of_t is a view: it has no versions"):
+            lake.sql(f"SELECT * FROM of_t{version}")
+    with pytest.raises(InvalidOptionError, match="MULTIPLE_TIME_TRAVEL_SPEC"):
+        lake.sql("SELECT * FROM lake.db.t@v1 VERSION AS OF 2")
+    reader = lake.read.format("icebergpy").option("versionAsOf", "1")
+    with pytest.raises(InvalidOptionError, match="'versionasof' and the end of the name both say"):
+        reader.table("lake.db.t@v1")
+    lake.sql("DROP VIEW of_t")
 
 
 def test_execute_immediate_means_the_tables_that_its_text_means(lake: SparkSession) -> None:

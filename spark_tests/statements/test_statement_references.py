@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from icebergds.errors import InvalidStatementError
+from icebergds.errors import InvalidOptionError, InvalidStatementError
 from icebergds.expr.sql_tokens import sql_tokens
 from icebergds.statements.queries.references import Reference, find_references
 from icebergds.statements.text.cursor import Cursor
@@ -35,6 +35,14 @@ def _names(query: str) -> list[str]:
         ("SELECT * FROM VALUES (1), (2) AS v(x) JOIN a", ["a"]),
         ("SELECT * FROM `a b`.`c.d`", ["a b.c.d"]),
         ("SELECT 'FROM x' FROM a -- FROM b\n, c /* , d */", ["a", "c"]),
+        ("SELECT * FROM a, UNNEST(a.x, a.y) WITH ORDINALITY AS u(x, y, at), b", ["a", "b"]),
+        ("SELECT * FROM UNNEST(a) WITH ORDINALITY u JOIN b", ["b"]),
+        ("INSERT INTO s (x) WITH ordinality AS (TABLE a) TABLE ordinality", ["a"]),
+        ("SELECT * FROM a JOIN b EXACT NEAREST 2 BY DISTANCE abs(a.x - b.x), c", ["a", "b", "c"]),
+        ("SELECT * FROM a ASOF JOIN b MATCH_CONDITION (a.t >= b.t) USING (k), c", ["a", "b", "c"]),
+        ("FROM a | WHERE x > (SELECT 1 FROM b) | JOIN c USING (x) | UNION (TABLE d)", [*"abcd"]),
+        ("SELECT x | y FROM a PIVOT (sum(x) FOR y IN (1, 2)) AS p, b", ["a", "b"]),
+        ("SELECT * FROM JSON_TABLE(j, '$' COLUMNS (x INT PATH '$.x')), a", ["a"]),
     ],
 )
 def test_names_of_relations_are_found(query: str, names: list[str]) -> None:
@@ -85,8 +93,22 @@ def test_common_table_expressions_hide_tables_where_they_are_visible(
         ("t TIMESTAMP AS OF '2026-01-01' x", {}, "'2026-01-01'", "x"),
         ("t FOR SYSTEM_TIME AS OF now() - INTERVAL 1 DAY x", {}, "now() - INTERVAL 1 DAY", "x"),
         ("t WITH ('split-size' = 5) AS x", {"split-size": "5"}, None, "x"),
+        ("t@v12", {"versionAsOf": "12"}, None, None),
+        ("t @V12 AS x", {"versionAsOf": "12"}, None, "x"),
+        ("t@20260131120000250 x", {"timestampAsOf": "2026-01-31 12:00:00.250"}, None, "x"),
+        ("`a b`@v1 WITH ('split-size' = 5)", {"versionAsOf": "1", "split-size": "5"}, None, None),
         ("t TABLESAMPLE (5 PERCENT) x", {}, None, "x"),
+        ("t TABLESAMPLE SYSTEM (5 PERCENT) REPEATABLE (1) x", {}, None, "x"),
+        ("t TABLESAMPLE BERNOULLI (5 ROWS)", {}, None, None),
         ("(SELECT 1 FROM t GROUP) AS x", {}, None, "GROUP"),
+        ("t JOIN LATERAL (SELECT 1)", {}, None, None),
+        ("t QUALIFY rank() OVER w = 1 OR", {}, None, None),
+        ("t qualify", {}, None, "qualify"),
+        ("t approx NEAREST 1 BY SIMILARITY x", {}, None, None),
+        ("t approx JOIN LATERAL (SELECT 1)", {}, None, "approx"),
+        ("t MATCH_CONDITION (t.a >= b)", {}, None, None),
+        ("t match_condition (a, b)", {}, None, "match_condition"),
+        ("t asof JOIN LATERAL (SELECT 1)", {}, None, "asof"),
     ],
 )
 def test_what_follows_a_name_is_read(
@@ -96,6 +118,30 @@ def test_what_follows_a_name_is_read(
     [found] = _found(query)
     written = None if found.suffix.time is None else found.suffix.time.of(query)
     assert (found.suffix.options, written, found.suffix.alias) == (options, time, alias)
+
+
+@pytest.mark.parametrize("relation", ["t@x1", "t@v", "t@ v1", "t@20260131", "t@20261331120000000"])
+def test_what_is_no_version_is_refused_after_the_sign_of_one(relation: str) -> None:
+    with pytest.raises(InvalidStatementError, match=r"expected a version \(t@v12\) or a time"):
+        _found(f"SELECT * FROM {relation}")
+
+
+@pytest.mark.parametrize(
+    "relation",
+    [
+        "t@v1 VERSION AS OF 2",
+        "t@v1 FOR SYSTEM_TIME AS OF now()",
+        "t@v1 WITH ('versionasof' = 2)",
+        "t VERSION AS OF 1 WITH ('versionAsOf' = 2)",
+    ],
+)
+def test_two_versions_are_refused(relation: str) -> None:
+    with pytest.raises(InvalidOptionError, match="MULTIPLE_TIME_TRAVEL_SPEC"):
+        _found(f"SELECT * FROM {relation}")
+
+
+def test_a_version_in_a_quoted_name_belongs_to_the_name() -> None:
+    assert _names("SELECT * FROM `t@v1`, db.`u@v2` x") == ["t@v1", "db.u@v2"]
 
 
 def test_a_version_that_is_none_is_refused_with_its_place() -> None:

@@ -16,6 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from icebergds.catalog.metadata_files import is_metadata_file
+from icebergds.catalog.naming import split_version
 from icebergds.errors import IcebergError, InvalidOptionError
 from icebergds.operations.metadata_tables.load import open_metadata_table
 from icebergds.operations.metadata_tables.plan import plan_metadata_table
@@ -85,7 +86,8 @@ def load(of_spark: Callable[..., Any]) -> Callable[..., Any]:
 def table(of_spark: Callable[..., Any]) -> Callable[..., Any]:
     """`DataFrameReader.table` of a name in the option `catalog`, or after a catalog's name.
 
-    The replacement raises NoSuchTableError if the name does not begin with a known catalog.
+    The replacement raises NoSuchTableError if the name does not begin with a known catalog, and
+    InvalidOptionError if it ends with a version (`t@v12`) and an option gives one, too.
     """
 
     @wraps(of_spark)
@@ -94,8 +96,15 @@ def table(of_spark: Callable[..., Any]) -> Callable[..., Any]:
             return of_spark(self, tableName)
         asked = _asked(self)
         options, schema = asked or ({}, None)
+        plain, version = split_version(tableName)
         with acting_in(session_of_verb(self)):
-            given = named_table(options, tableName)
+            given = named_table(options, plain)
+        if twice := {name.lower() for name in given} & {name.lower() for name in version}:
+            raise InvalidOptionError(
+                f"table {tableName}: option {twice.pop()!r} and the end of the name both say which "
+                "version is read; give one"
+            )
+        given |= version
         if asked is None:
             # The reader itself holds the other options.
             return self.options(**given).load()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 from icebergds.errors import InvalidStatementError
@@ -40,6 +41,15 @@ class Outline:
             log.removeFilter(_is_no_warning)
 
 
+# Words that follow a single bar as the sign of a pipe.
+_PIPES = frozenset(
+    """
+    AGGREGATE AS CLUSTER CROSS DISTRIBUTE DROP EXCEPT EXTEND FULL INNER INTERSECT JOIN LEFT LIMIT
+    MINUS NATURAL OFFSET ORDER PIVOT RIGHT SELECT SET SORT TABLESAMPLE UNION UNPIVOT WHERE WINDOW
+    """.split()  # noqa: SIM905
+)
+
+
 def _is_no_warning(record: logging.LogRecord) -> bool:
     """Drops sqlglot's warning that it does not know a statement: Spark runs it."""
     return record.levelno > logging.WARNING
@@ -61,13 +71,16 @@ def outline_of(
     before: Token | None = None
     ahead = sorted(hidden, key=lambda span: span.start, reverse=True)
     hidden_to = 0
-    for token in query.tokens[query.at : query.end]:
+    for token, then in pairwise((*query.tokens[query.at : query.end], None)):
+        assert token is not None, "only the last one is none"
         while ahead and ahead[-1].start <= token.start:
             hidden_to = max(hidden_to, ahead.pop().end)
         if token.start < hidden_to:
             continue
         piece = token.text
-        if token.is_sign("|>", "{", "}", "$"):
+        if token.is_sign("|>", "{", "}", "$") or token.kind is TokenKind.CODE:
+            return None
+        if token.is_sign("|") and then is not None and then.is_word(*_PIPES):
             return None
         if token.kind is TokenKind.TEXT:
             try:

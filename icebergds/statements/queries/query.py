@@ -27,6 +27,7 @@ from icebergds.statements.queries.relations import (
     Relation,
     may_be_answered,
     open_relations,
+    refuse_version,
     rows_beside_answers,
     table_frame,
 )
@@ -153,11 +154,16 @@ def others_of(references: Sequence[Reference], relations: Sequence[Relation]) ->
 
 
 def temporary_relations(scope: NameScope, references: Sequence[Reference]) -> list[Relation]:
-    """The temporary views over our tables among the references of a query."""
+    """The temporary views over our tables among the references of a query.
+
+    Raises:
+        InvalidStatementError: a version or options of reads follow one.
+    """
     found = []
     for reference in references:
         view = None if scope.views else temporary_view(scope.spark, reference.name)
         if view is not None:
+            refuse_version(reference, quote_name(reference.name))
             name = CatalogName("", reference.name)
             found.append(Relation(reference, name, view, schema=view.columns_schema()))
     return found

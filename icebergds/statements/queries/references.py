@@ -188,6 +188,12 @@ class _Walk:
 
     def _defines_tables(self) -> bool:
         """Whether common table expressions come next."""
+        before = self.cursor.peek(-2)
+        if before is not None and before.is_sign(")") and self.cursor.is_at("ORDINALITY"):
+            # `UNNEST(...) WITH ORDINALITY [AS] u(a, at)`.
+            then = self.cursor.peek(2)
+            is_query = then is not None and then.is_sign("(")
+            return is_query and self.cursor.is_at("ORDINALITY", "AS")
         ahead = 1 if self.cursor.is_at("RECURSIVE") else 0
         name, then = self.cursor.peek(ahead), self.cursor.peek(ahead + 1)
         return (

@@ -244,9 +244,14 @@ def _needed_options(relation: Relation, needed: Needed) -> dict[str, str]:
     return {**options, **relation.given}
 
 
-def _view(reference: Reference, name: CatalogName, view: View) -> Relation:
+def refuse_version(reference: Reference, view: CatalogName | str) -> None:
+    """Raises InvalidStatementError if a version or options of reads follow the name of a view."""
     if reference.suffix.options or reference.suffix.time is not None:
-        raise InvalidStatementError(f"{name} is a view: it has no versions and no options of reads")
+        raise InvalidStatementError(f"{view} is a view: it has no versions and no options of reads")
+
+
+def _view(reference: Reference, name: CatalogName, view: View) -> Relation:
+    refuse_version(reference, name)
     return Relation(reference, name, view, schema=view.schema())
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+from icebergds.catalog.naming import version_options
+from icebergds.errors import InvalidOptionError
 from icebergds.expr.sql_tokens import TokenKind
 from icebergds.statements.text.cursor import Cursor, Span
 from icebergds.statements.text.properties import read_properties
@@ -36,9 +38,12 @@ def read_suffix(cursor: Cursor) -> Suffix:
 
     Raises:
         InvalidStatementError: it is malformed.
+        InvalidOptionError: it gives two versions.
     """
-    options: dict[str, str] = {}
+    options = _version(cursor)
     time = None
+    if options and any(cursor.is_at(*each) for each in _TRAVELS):
+        raise InvalidOptionError(f"{cursor.statement.strip()[:_LONGEST_SHOWN]}: {_TWICE}")
     if _takes(cursor, "VERSION", "SYSTEM_VERSION"):
         options["versionAsOf"] = str(
             cursor.text() if cursor.is_at_text() else cursor.integer("a snapshot id or a name")
@@ -47,13 +52,51 @@ def read_suffix(cursor: Cursor) -> Suffix:
         time = _expression(cursor)
     if cursor.is_at("WITH") and (token := cursor.peek(1)) is not None and token.is_sign("("):
         cursor.next()
-        options |= read_properties(cursor.group())
+        given = read_properties(cursor.group())
+        if {name.lower() for name in given} & {name.lower() for name in options}:
+            raise InvalidOptionError(f"{cursor.statement.strip()[:_LONGEST_SHOWN]}: {_TWICE}")
+        options |= given
     end = cursor.tokens[cursor.at - 1].end
     is_sampled = _skips_sample(cursor)
     alias_at = cursor.tokens[cursor.at - 1].end
     return Suffix(end, options, time, _alias(cursor), alias_at, is_sampled)
 
 
+def _version(cursor: Cursor) -> dict[str, str]:
+    """Reads `@v12` or `@20260131120000000`, if that comes next; returns the read options.
+
+    Raises:
+        InvalidStatementError: something else follows the sign.
+    """
+    sign, at = cursor.peek(), cursor.peek(1)
+    if sign is None or not sign.is_sign("@"):
+        return {}
+    is_near = at is not None and at.start == sign.end
+    options = version_options(at.text) if at is not None and is_near else None
+    if options is None:
+        cursor.next()
+        raise cursor.error("a version (t@v12) or a time (t@yyyyMMddHHmmssSSS)")
+    cursor.at += 2
+    return options
+
+
+def spans_of_versions(statement: Cursor) -> Iterator[Span]:
+    """Where versions are given as in `t@v12`."""
+    tokens = statement.tokens
+    for at in range(statement.at + 1, statement.end - 1):
+        sign, then = tokens[at], tokens[at + 1]
+        is_near = sign.is_sign("@") and then.start == sign.end
+        if is_near and tokens[at - 1].is_identifier and version_options(then.text) is not None:
+            yield Span(sign.start, then.end)
+
+
+_LONGEST_SHOWN = 200
+_WORDS = ("VERSION", "SYSTEM_VERSION", "TIMESTAMP", "SYSTEM_TIME")
+_TRAVELS = [(*first, word, "AS", "OF") for word in _WORDS for first in ((), ("FOR",))]
+_TWICE = (
+    "[MULTIPLE_TIME_TRAVEL_SPEC] Cannot specify time travel in more than one of: the '@' suffix in "
+    "the table name, the time travel clause, and the read options."
+)
 # Words that Spark does not accept as an alias, and words that begin a clause unless they are last.
 _JOINS = frozenset(
     """
@@ -123,6 +166,7 @@ def _operand(cursor: Cursor) -> None:
 def _skips_sample(cursor: Cursor) -> bool:
     if not cursor.take("TABLESAMPLE"):
         return False
+    cursor.take_any("SYSTEM", "BERNOULLI")
     cursor.group()
     if cursor.take("REPEATABLE"):
         cursor.group()
@@ -135,5 +179,29 @@ def _alias(cursor: Cursor) -> str | None:
     token, then = cursor.peek(), cursor.peek(1)
     if token is None or not token.is_identifier or token.is_word(*_JOINS):
         return None
+    if _is_at_newer_join(cursor):
+        return None
     is_last = then is None or then.is_sign(")")
+    if token.is_word("QUALIFY"):
+        # As a clause, it has an expression behind it.
+        is_last = is_last or then is None or then.is_sign(",") or then.is_word(*_CLAUSES, *_JOINS)
     return cursor.identifier() if is_last or not token.is_word(*_CLAUSES) else None
+
+
+def _is_at_newer_join(cursor: Cursor) -> bool:
+    """Whether words come next that not every version of Spark knows, not an alias.
+
+    That is, `APPROX NEAREST`, `EXACT NEAREST`, `ASOF JOIN relation MATCH_CONDITION (a >= b)`, or
+    the last part of that.
+    """
+    if cursor.is_at("APPROX", "NEAREST") or cursor.is_at("EXACT", "NEAREST"):
+        return True
+    ahead = Cursor(cursor.statement, cursor.tokens, cursor.at, cursor.end)
+    if ahead.take("ASOF", "JOIN"):
+        ahead.until("MATCH_CONDITION", "JOIN")
+    if not ahead.take("MATCH_CONDITION") or not ahead.is_at_sign("("):
+        return False
+    condition = ahead.group()
+    tokens = condition.tokens[condition.at : condition.end]
+    # Otherwise, these are names of columns behind an alias.
+    return any(token.is_sign("<", "<=", ">", ">=") for token in tokens)
