@@ -13,8 +13,6 @@ from icebergds.api.scan import TableScan
 from icebergds.catalog.loaded_table import LoadedTable
 from icebergds.commit.operations import TableState
 from icebergds.commit.snapshot_commit import Committed
-from icebergds.commit.staging import StagedOperations
-from icebergds.commit.transaction import in_one_commit
 from icebergds.errors import InvalidOptionError
 from icebergds.expr.nodes import Expr
 from icebergds.operations.conditions import (
@@ -26,7 +24,7 @@ from icebergds.operations.conditions import (
 from icebergds.operations.options.rows import ArrowRows, Rows, arrow_rows
 from icebergds.operations.outcomes import nothing_committed
 from icebergds.operations.write import arrow_rows as in_process
-from icebergds.operations.write.append_overwrite import with_merged_schema
+from icebergds.operations.write.append_overwrite import in_commit_with_columns
 from icebergds.operations.write.ignored_audit import refuse_ignored_audit
 from icebergds.operations.write.metadata_delete import delete_by_metadata, is_metadata_delete
 from icebergds.operations.write.options import WriteOptions, refuse_options_of_writes
@@ -37,6 +35,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
     from icebergds.spark.row_level.conditions import Value
+    from icebergds.spark.row_level.matching_changes import MatchedBy
     from icebergds.spark.row_level.merge import MergeBuilder
 
 
@@ -76,6 +75,37 @@ def overwrite_rows(
     from icebergds.spark import dataframe_writes
 
     return dataframe_writes.overwrite_by_condition(df, table, condition, options)
+
+
+def replace_rows(
+    table: LoadedTable, df: DataFrame, replaced: str | MatchedBy, alias: str, options: WriteOptions
+) -> Changed:
+    """Implements INSERT INTO ... REPLACE for rows that only Spark finds.
+
+    Args:
+        alias: the name of the table in the condition.
+    """
+    from icebergds.spark import dataframe_writes
+    from icebergds.spark.dataframe_schema import iceberg_schema, optional_columns
+
+    refuse_ignored_audit(_session_setting(df.sparkSession), table, options)
+    plain = replace(options, merge_schema=False)
+
+    def change(given: LoadedTable) -> Changed:
+        return _changed(
+            given, dataframe_writes.overwrite_by_condition(df, given, replaced, plain, alias)
+        )
+
+    if not options.merge_schema:
+        return change(table)
+    return _with_columns(table, optional_columns(iceberg_schema(df.schema)), change)
+
+
+def _with_columns(
+    table: LoadedTable, columns: Schema, change: Callable[[LoadedTable], Changed]
+) -> Changed:
+    changed, state = in_commit_with_columns(table, columns, change)
+    return replace(changed, state=state)
 
 
 def delete_rows(
@@ -172,18 +202,6 @@ def change_by_key(table: LoadedTable, rows: Rows | DataFrame, options: WriteOpti
     df = _frame(rows)
     refuse_ignored_audit(_session_setting(df.sparkSession), table, options)
     return _changed(table, upsert.change_by_key(table, df, options))
-
-
-def _with_columns(
-    table: LoadedTable, columns: Schema, change: Callable[[LoadedTable], Changed]
-) -> Changed:
-    """Adds missing columns to a table and runs a statement on it, in one commit."""
-
-    def run(staged: StagedOperations) -> Changed:
-        return change(with_merged_schema(replace(table, operations=staged), columns))
-
-    changed, state = in_one_commit(table.operations, table.state, run)
-    return replace(changed, state=state)
 
 
 def _changed(table: LoadedTable, committed: Committed | None) -> Changed:

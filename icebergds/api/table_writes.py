@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from icebergds.api.progress import jobs_described
+from icebergds.api.progress import describing_statement, jobs_described
 from icebergds.api.row_level import (
     Changed,
     begin_merge,
     change_by_key,
     delete_rows,
     overwrite_rows,
+    replace_rows,
     update_rows,
     write_rows,
 )
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
     from icebergds.spark.row_level.conditions import Value
+    from icebergds.spark.row_level.matching_changes import MatchedBy
     from icebergds.spark.row_level.merge import MergeBuilder
 
 
@@ -340,6 +342,28 @@ class TableWrites(TableBase):
         return self._change_by_key(
             WriteOperation.DELETE, df, keys, options, snapshot_properties, branch=branch
         )
+
+    def _replace_rows(
+        self,
+        df: DataFrame,
+        replaced: str | MatchedBy,
+        alias: str,
+        *,
+        branch: str | None = None,
+        options: Mapping[str, str] | None = None,
+    ) -> RowCounts:
+        """Replaces rows that only Spark finds, for SQL's INSERT INTO ... REPLACE.
+
+        Args:
+            replaced: a condition on the table, or how its rows match those of a query.
+            alias: the name of the table in it.
+        """
+        given = self._options(options, None, branch=branch)
+        with (
+            describing_statement("overwrite", self.name),
+            nothing_committed(self.name, merges_schema=given.merge_schema),
+        ):
+            return self._changed(replace_rows(self._current(), df, replaced, alias, given))
 
     def _changed(self, changed: Changed) -> RowCounts:
         self._state = changed.state

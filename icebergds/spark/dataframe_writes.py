@@ -18,7 +18,7 @@ from icebergds.spark.distribution import distribute, sort_within_tasks
 from icebergds.spark.float_texts import floats_as_text
 from icebergds.spark.read_mark import read_marks
 from icebergds.spark.row_level.column_conditions import column_filter
-from icebergds.spark.row_level.matching_changes import overwrite_matching
+from icebergds.spark.row_level.matching_changes import MatchedBy, overwrite_matching
 from icebergds.spark.row_level.target import make_target
 from icebergds.spark.save_job import run_job
 from icebergds.spark.session import session_setting, session_zone
@@ -57,16 +57,23 @@ def append_or_overwrite(
 
 
 def overwrite_by_condition(
-    df: DataFrame, table: LoadedTable, condition: str | Column, options: WriteOptions
+    df: DataFrame,
+    table: LoadedTable,
+    condition: str | Column | MatchedBy,
+    options: WriteOptions,
+    alias: str | None = None,
 ) -> Committed | None:
     """Replaces the rows that meet a condition.
 
     Data files whose rows all meet it, as metadata shows, are removed as a whole.
 
+    Args:
+        alias: a name of the table in the condition.
+
     Errors are those of `row_level.matching_changes.overwrite_matching`.
     """
     options = options.in_zone(session_zone(df.sparkSession))
-    if not isinstance(condition, str):
+    if not isinstance(condition, str | MatchedBy):
         schema = table.metadata.schema()
         row_filter = column_filter(df.sparkSession, condition, schema).exact
         table = table.keeping_reads()
@@ -76,7 +83,7 @@ def overwrite_by_condition(
             return _write_distributed(df, table, options, overwrite=True)
     refuse_options_of_writes(options, "overwrite")
     options = _with_read_marks(options, table, df, only_some=True)
-    target = make_target(df.sparkSession, table, "overwrite", options)
+    target = make_target(df.sparkSession, table, "overwrite", options, alias)
     return overwrite_matching(target, df, condition)
 
 

@@ -571,11 +571,6 @@ def test_options_of_a_write_follow_the_name(lake: SparkSession, table: Table) ->
             UnsupportedFeatureError,
             "several INSERTs",
         ),
-        (
-            "INSERT INTO lake.db.t REPLACE WHERE id IN (SELECT 1) SELECT 1, 'a', NULL",
-            UnsupportedFeatureError,
-            "sub-queries in REPLACE WHERE",
-        ),
         ("INSERT INTO lake.db.t.files SELECT 1", InvalidStatementError, "metadata tables"),
         ("INSERT INTO lake.db.t.branch_b SELECT 1, 'a', NULL", InvalidOptionError, "no branch 'b'"),
         ("INSERT INTO lake.db.t SELEC 1", ParseException, "PARSE_SYNTAX_ERROR"),

@@ -7,18 +7,27 @@ from pathlib import Path
 import pytest
 
 from icebergds import load_catalog
-from icebergds.errors import InvalidStatementError, UnsupportedFeatureError
+from icebergds.errors import InvalidStatementError
 from icebergds.expr.sql_tokens import sql_tokens
 from icebergds.statements.commands.rows import COMMANDS
 from icebergds.statements.commands.rows.assignments import expression_until
-from icebergds.statements.commands.rows.insert import read_replaced_rows, with_defaults
+from icebergds.statements.commands.rows.insert import with_defaults
 from icebergds.statements.commands.rows.inserted_columns import InsertedColumns, read_column_list
 from icebergds.statements.commands.rows.partition_values import PartitionValues
-from icebergds.statements.commands.rows.target import StatementTarget, read_alias
+from icebergds.statements.commands.rows.replaced_rows import (
+    newer_clauses,
+    read_alias_of_replaced,
+    read_aliased_query,
+    read_replaced_rows,
+    unqualified,
+)
+from icebergds.statements.commands.rows.target import StatementTarget, newer_options, read_alias
 from icebergds.statements.names.scope import CatalogName
 from icebergds.statements.names.tables import NamedTable
 from icebergds.statements.queries.common_tables import read_common_tables
+from icebergds.statements.spark_sql import Replacement
 from icebergds.statements.text.cursor import Cursor
+from icebergds.statements.text.splice import spliced
 from icebergds.statements.user_text import Piece
 
 
@@ -116,21 +125,86 @@ def test_replaced_rows_end_where_the_query_begins(
     target: StatementTarget, text: str, condition: str
 ) -> None:
     cursor = read(f"REPLACE WHERE {text}")
-    assert read_replaced_rows(cursor, target, lambda _: []) == condition
+    found = read_replaced_rows(cursor)
+    assert found is not None
+    assert found.condition is not None
+    assert unqualified(found.condition, target, []) == condition
     assert cursor.rest().written in text
+
+
+@pytest.mark.parametrize(
+    ("text", "alias", "kind", "query", "query_alias"),
+    [
+        ("REPLACE USING (id, name) SELECT 1", None, "USING", "SELECT 1", None),
+        ("AS x REPLACE ON x.id = 1 SELECT 1", "x", "ON", "SELECT 1", None),
+        ("x REPLACE ON true (SELECT 1) AS s", "x", "ON", "SELECT 1", "s"),
+        ("AS by BY NAME REPLACE ON t.id = s.id (TABLE u) s", "by", "ON", "TABLE u", "s"),
+        ("replace REPLACE ON true SELECT 1", "replace", "ON", "SELECT 1", None),
+        ("BY NAME REPLACE WHERE id = 1 SELECT 1", None, "WHERE", "SELECT 1", None),
+        (
+            "REPLACE ON true (SELECT 1) UNION (SELECT 2)",
+            None,
+            "ON",
+            "(SELECT 1) UNION (SELECT 2)",
+            None,
+        ),
+    ],
+)
+def test_what_is_replaced_is_read_with_the_aliases_of_both_sides(
+    text: str, alias: str | None, kind: str, query: str, query_alias: str | None
+) -> None:
+    cursor = read(text)
+    assert read_alias_of_replaced(cursor) == alias
+    cursor.take("BY", "NAME")
+    found = read_replaced_rows(cursor)
+    assert found is not None
+    assert found.kind == kind
+    written, of_query = read_aliased_query(cursor)
+    assert (written.written, of_query, cursor.is_done) == (query, query_alias, True)
 
 
 @pytest.mark.parametrize(
     "text",
     [
-        "REPLACE USING (id) SELECT 1",
-        "AS x REPLACE ON x.id = 1 SELECT 1",
-        "x REPLACE ON true SELECT 1",
+        *("SELECT 1", "BY NAME SELECT 1", "(SELECT 1)", "x SELECT 1", "(id) VALUES (1)"),
+        "WITH (a = 1) BY NAME REPLACE USING (a) SELECT 1",
     ],
 )
-def test_other_replacements_are_refused(target: StatementTarget, text: str) -> None:
-    with pytest.raises(UnsupportedFeatureError, match="REPLACE USING and REPLACE ON"):
-        read_replaced_rows(read(text), target, lambda _: [])
+def test_statements_that_replace_nothing_have_no_alias(text: str) -> None:
+    cursor = read(text)
+    assert read_alias_of_replaced(cursor) is None
+    assert cursor.at == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "older"),
+    [
+        ("AS a BY NAME REPLACE USING (id) SELECT 1", "BY NAME SELECT 1"),
+        ("(id) REPLACE WHERE id IN (SELECT 1) SELECT 1", "(id) SELECT 1"),
+        ("a WITH ('a' = 1) REPLACE ON true (SELECT 1) AS s", "WITH ('a' = 1) (SELECT 1)"),
+        ("SELECT 1", "SELECT 1"),
+    ],
+)
+def test_newer_clauses_can_be_left_out(text: str, older: str) -> None:
+    cursor = read(text)
+    found = [Replacement(span) for span in newer_clauses(read(text))]
+    assert " ".join(spliced(cursor, found).split()) == older
+
+
+@pytest.mark.parametrize(
+    ("text", "older"),
+    [
+        ("AS x WITH ('a' = 1) WHERE id = 1", "AS x WHERE id = 1"),
+        ("WITH (a 1) SET id = 1", "SET id = 1"),
+        ("t WITH (a = 1) USING u WITH (b = 2) s ON true WHEN", "t USING u s ON true WHEN"),
+        ("USING (WITH c AS (SELECT 1) TABLE c) s ON true", None),
+        ("WHERE id IN (TABLE u WITH (b = 2))", None),
+    ],
+)
+def test_newer_options_can_be_left_out(text: str, older: str | None) -> None:
+    cursor = read(text)
+    found = [Replacement(span) for span in newer_options(read(text))]
+    assert " ".join(spliced(cursor, found).split()) == (older or text)
 
 
 @pytest.mark.parametrize(

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import TypeVar
 
 import pyarrow as pa
 
@@ -17,7 +18,8 @@ from icebergds.commit.operations import Change, TableOperations, TableState
 from icebergds.commit.replace_partitions import ReplacePartitions
 from icebergds.commit.retry import commit_change
 from icebergds.commit.snapshot_commit import Action, Committed, commit_snapshot, depends_on_rows
-from icebergds.commit.staging import clean_up_if_abandoned
+from icebergds.commit.staging import StagedOperations, clean_up_if_abandoned
+from icebergds.commit.transaction import in_one_commit
 from icebergds.commit.validation import Isolation
 from icebergds.commit.workspace import Workspace
 from icebergds.errors import (
@@ -52,6 +54,8 @@ from icebergds.write.locations import LocationProvider
 from icebergds.write.rows.fanout import FanoutSettings
 from icebergds.write.rows.matching import Matching, plan_matching
 from icebergds.write.task import WritePlan, plan_write
+
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,6 +285,26 @@ def with_merged_schema(table: LoadedTable, columns: Schema) -> LoadedTable:
         return table.at(commit_change(table.operations, produce, has_columns, table.state))
     except InvalidMetadataError as error:
         raise InvalidMetadataError(f"table {table.name}: {error}") from None
+
+
+def in_commit_with_columns(
+    table: LoadedTable, columns: Schema, change: Callable[[LoadedTable], _T]
+) -> tuple[_T, TableState]:
+    """Adds missing columns to the table and changes its rows, in one commit.
+
+    Args:
+        change: changes the rows; called with the table that has the columns.
+
+    Returns:
+        What `change` returns, and the table afterwards.
+
+    Errors are those of `with_merged_schema`, `change` and `in_one_commit`.
+    """
+
+    def run(staged: StagedOperations) -> _T:
+        return change(with_merged_schema(replace(table, operations=staged), columns))
+
+    return in_one_commit(table.operations, table.state, run)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
+from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame, functions as f
 
 from icebergds.commit.snapshot_commit import Committed
-from icebergds.errors import InvalidDataError, InvalidOptionError
-from icebergds.expr.names import quote_name
-from icebergds.expr.nodes import TRUE, Expr
+from icebergds.errors import InvalidDataError, InvalidFilterError, InvalidOptionError
+from icebergds.expr.names import in_backticks, quote_name
+from icebergds.expr.nodes import Expr
 from icebergds.operations.write.isolation import check_rows_since_read
+from icebergds.spark.errors import own_errors, unlogged
 from icebergds.spark.float_texts import floats_as_text
 from icebergds.spark.row_level.assignments import plan_assignments
 from icebergds.spark.row_level.conditions import (
@@ -18,8 +21,10 @@ from icebergds.spark.row_level.conditions import (
     as_column,
     check_condition,
     described,
+    first_line,
     named_columns,
 )
+from icebergds.spark.row_level.match_filter import Sides, match_filter
 from icebergds.spark.row_level.rows import StatementRows
 from icebergds.spark.row_level.target import FILE, LAST_UPDATED, POS, ROW_ID, WRITE, Target
 from icebergds.spark.types import spark_schema
@@ -90,11 +95,31 @@ def update_matching(
     return target.save(changes, rows)
 
 
-def overwrite_matching(target: Target, df: DataFrame, condition: str | Column) -> Committed | None:
+@dataclass(frozen=True, slots=True)
+class MatchedBy:
+    """Chooses the rows of a table that match at least one of other rows.
+
+    Attributes:
+        rows: the others.
+        on: a condition on both, or the names of columns whose values are equal.
+        alias: of the others in the condition; None if only their columns' own names are used.
+    """
+
+    rows: DataFrame
+    on: str | Sequence[str]
+    alias: str | None
+
+
+def overwrite_matching(
+    target: Target, df: DataFrame, condition: str | Column | MatchedBy
+) -> Committed | None:
     """Deletes the rows that match a condition and adds those of a DataFrame, in one commit.
 
     For conditions that match only some rows of their files. Rows are deleted as the table
     property `write.delete.mode` says.
+
+    Args:
+        condition: with `MatchedBy`, the target has an alias.
 
     Raises:
         InvalidFilterError: the condition does not fit the table, or is not deterministic.
@@ -120,10 +145,12 @@ def overwrite_matching(target: Target, df: DataFrame, condition: str | Column) -
             "metadata columns; drop these"
         )
     df = floats_as_text(df, target.schema)
-    row_filter = target.plannable(condition)
-    overwritten = TRUE if row_filter is None else row_filter
-    check_rows_since_read(target.options, target.table, target.isolation_level(), overwritten)
-    deleted, rows = _rows_to_delete(target, condition, row_filter, "overwrite: condition")
+    what = "overwrite: condition"
+    if isinstance(condition, MatchedBy):
+        deleted, rows = _matching_rows(target, condition, what)
+    else:
+        deleted, rows = _rows_to_delete(target, condition, target.plannable(condition), what)
+    check_rows_since_read(target.options, target.table, target.isolation_level(), rows.row_filter)
     columns = [f.col(quote_name((name,))) for name in df.columns]
     added = df.select(
         f.lit(None).cast("string").alias(FILE),
@@ -132,6 +159,52 @@ def overwrite_matching(target: Target, df: DataFrame, condition: str | Column) -
         *columns,
     )
     return target.save(added.unionByName(deleted, allowMissingColumns=True), rows)
+
+
+def _matching_rows(
+    target: Target, matching: MatchedBy, what: str
+) -> tuple[DataFrame, StatementRows]:
+    """The deletes of the rows that match others, and the rows read, as for `_rows_to_delete`."""
+    assert target.alias is not None, "its columns need a name"
+    wanted = _condition_of(matching, target.alias, what)
+    empty = target.called(target.spark.createDataFrame([], spark_schema(target.schema)))
+    try:
+        with unlogged():
+            pairs = empty.join(_named(matching.rows, matching.alias), wanted, "inner")
+            _ = pairs.schema
+    except AnalysisException as error:
+        shown = described(what, matching.on)
+        raise InvalidFilterError(f"{shown}: {first_line(error)}") from None
+    on = matching.on
+    if not isinstance(on, str):
+        on = [quote_name((name,)) for name in on]
+    row_filter, others = None, matching.rows
+    if matching.alias is not None:
+        # Without an alias, names in the condition may be those of either side.
+        sides = Sides(target, others, matching.alias, target.alias, pairs)
+        with own_errors():
+            row_filter, others = match_filter(sides, on, ())
+    texts = [on] if isinstance(on, str) else on
+    names = named_columns(texts, [field.name for field in target.schema.fields])
+    rows = target.rows(names, row_filter)
+    found = target.called(rows.frame).join(_named(others, matching.alias), wanted, "left_semi")
+    return found.select(FILE, POS, f.lit(False).alias(WRITE)), rows
+
+
+def _condition_of(matching: MatchedBy, alias: str, what: str) -> Column:
+    if isinstance(matching.on, str):
+        return as_column(matching.on, what)
+    assert matching.alias is not None, "columns of both sides have the same names"
+    wanted = f.lit(True)
+    for name in matching.on:
+        of_both = (in_backticks((side, name)) for side in (alias, matching.alias))
+        left, right = map(f.col, of_both)
+        wanted = wanted & (left == right)
+    return wanted
+
+
+def _named(rows: DataFrame, alias: str | None) -> DataFrame:
+    return rows if alias is None else rows.alias(alias)
 
 
 _CONTROL_COLUMNS = {FILE, POS, WRITE, ROW_ID, LAST_UPDATED, TARGET_COLUMN}

@@ -9,6 +9,8 @@ from pyspark.sql import DataFrame
 from icebergds.api.view import View
 from icebergds.errors import UnsupportedFeatureError
 from icebergds.expr.sql_tokens import sql_tokens
+from icebergds.statements.commands.rows.replaced_rows import replacing_query
+from icebergds.statements.commands.rows.target import read_alias, read_options
 from icebergds.statements.names.scope import CatalogName, NameScope
 from icebergds.statements.names.table_names import read_name
 from icebergds.statements.queries.needed import ViewNeeded
@@ -89,27 +91,25 @@ def _query_of(scope: NameScope, statement: Cursor) -> Cursor | None:
         UnsupportedFeatureError: it has no such query.
     """
     head = Cursor(statement.statement, statement.tokens, statement.at, statement.end)
-    start = head.at
     if head.take("DELETE", "FROM"):
-        name = _target(scope, head)
-        return None if name is None else _reread(f"SELECT * FROM {_from(statement, start + 2)}")
-    if head.take("UPDATE"):
-        name = _target(scope, head)
-        if name is None:
+        target = _changed(scope, head)
+        if target is None:
             return None
-        relation = _until(statement, start + 1, head.until("SET").end)
-        condition = _from_word(head, "WHERE")
-        return _reread(f"SELECT * FROM {relation} {condition}")
+        return _reread(f"SELECT * FROM {target} {head.rest().written}")
+    if head.take("UPDATE"):
+        target = _changed(scope, head)
+        if target is None:
+            return None
+        return _reread(f"SELECT * FROM {target} {_from_word(head, 'WHERE')}")
     if head.take("MERGE"):
         head.take("WITH", "SCHEMA", "EVOLUTION")
         head.expect("INTO")
-        target = head.at
-        if _target(scope, head) is None:
+        target = _changed(scope, head)
+        if target is None:
             return None
-        relation = _until(statement, target, head.until("USING").end)
         head.expect("USING")
         source = head.until("WHEN").written
-        return _reread(f"SELECT * FROM {relation} JOIN {source}")
+        return _reread(f"SELECT * FROM {target} JOIN {source}")
     if head.take_any("INSERT", "CREATE", "REPLACE") is not None:
         return _written_query(scope, head)
     return None
@@ -124,6 +124,8 @@ def _written_query(scope: NameScope, head: Cursor) -> Cursor | None:
     name = _target(scope, head)
     if name is None:
         return None
+    if (query := replacing_query(head)) is not None:
+        return query
     head.until(*_QUERIES)
     if head.is_done:
         raise UnsupportedFeatureError(f"EXPLAIN of a statement of {name} that reads nothing")
@@ -134,12 +136,17 @@ def _target(scope: NameScope, cursor: Cursor) -> CatalogName | None:
     return scope.table(read_name(scope, cursor))
 
 
-def _until(statement: Cursor, start: int, end: int) -> str:
-    return Cursor(statement.statement, statement.tokens, start, end).written
-
-
-def _from(statement: Cursor, start: int) -> str:
-    return _until(statement, start, statement.end)
+def _changed(scope: NameScope, cursor: Cursor) -> str | None:
+    """Reads a table to change, its alias and options; returns the first two, None if not ours."""
+    start = cursor.at
+    name = _target(scope, cursor)
+    if name is None:
+        return None
+    read_alias(cursor, "WHERE", "SET", "USING")
+    written = Cursor(cursor.statement, cursor.tokens, start, cursor.at).written
+    # They are options of a write.
+    read_options(cursor)
+    return written
 
 
 def _from_word(cursor: Cursor, word: str) -> str:

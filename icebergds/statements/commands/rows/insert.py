@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from collections.abc import Iterator
+from dataclasses import replace
 
 from pyspark.sql import DataFrame
 
-from icebergds.errors import UnsupportedFeatureError
-from icebergds.expr.sql_tokens import Token, TokenKind
+from icebergds.errors import InvalidStatementError, UnsupportedFeatureError
+from icebergds.expr.sql_tokens import Token
+from icebergds.spark.row_level.matching_changes import MatchedBy
 from icebergds.spark.session import session_setting
 from icebergds.spark.sql_constants import constant_text
 from icebergds.spec.types import NestedField, is_scalar
@@ -18,15 +19,27 @@ from icebergds.statements.commands.rows.inserted_columns import (
     with_columns,
 )
 from icebergds.statements.commands.rows.partition_values import read_partition_values
-from icebergds.statements.commands.rows.target import StatementTarget, read_target
+from icebergds.statements.commands.rows.replaced_rows import (
+    ReplacedRows,
+    newer_clauses,
+    read_alias_of_replaced,
+    read_aliased_query,
+    read_replaced_rows,
+    refuse_contradictions,
+    unqualified,
+)
+from icebergds.statements.commands.rows.target import (
+    StatementTarget,
+    read_options,
+    read_target,
+)
 from icebergds.statements.names.scope import NameScope
 from icebergds.statements.queries.common_tables import NONE, CommonTables
+from icebergds.statements.queries.expressions import Expressions, open_expressions
 from icebergds.statements.queries.functions import replace_functions
-from icebergds.statements.queries.naming import long_qualifiers, replace_qualifiers
 from icebergds.statements.results import inserted_rows
 from icebergds.statements.spark_sql import Arguments, Replacement, spliced_pieces, written
 from icebergds.statements.text.cursor import Cursor, Span
-from icebergds.statements.text.splice import spliced
 from icebergds.statements.user_text import Piece
 
 _MODE = "spark.sql.sources.partitionOverwriteMode"
@@ -49,6 +62,7 @@ def insert(
 
     Raises:
         InvalidDataError: the columns of the query do not match those of the table.
+        InvalidStatementError: REPLACE does not go together with another clause.
 
     Other errors are those of `Table.append` and `Table.overwrite`.
     """
@@ -60,9 +74,12 @@ def insert(
     if not is_overwrite:
         cursor.expect("INTO")
     cursor.take("TABLE")
-    target = read_target(scope, cursor)
+    target = read_target(scope, cursor, newer_clauses)
     if target is None:
         return None
+    alias = read_alias_of_replaced(cursor)
+    target = replace(target, given=read_options(cursor))
+    has_partition = cursor.is_at("PARTITION")
     partition = read_partition_values(scope, cursor, target)
     if cursor.take("IF", "NOT", "EXISTS"):
         raise UnsupportedFeatureError(
@@ -74,18 +91,37 @@ def insert(
         columns = columns.by_name()
     elif (names := read_column_list(cursor)) is not None:
         columns = columns.listed(names)
-    condition = read_replaced_rows(cursor, target, partial(replace_functions, scope))
-    query = cursor.rest()
+    place = cursor.at
+    replaced, query_alias = read_replaced_rows(cursor), None
+    if replaced is not None:
+        if is_overwrite or has_partition:
+            cursor.at = place
+            raise cursor.error("a query")
+        refuse_contradictions(target, replaced, alias, has_list=columns.names is not None)
+    if replaced is not None and replaced.kind == "ON":
+        query, query_alias = read_aliased_query(cursor)
+    else:
+        query = cursor.rest()
     if source is None:
         pieces = with_defaults(query, columns)
     else:
         pieces = [written(source), Piece(" ", 0, is_users=False), written(query)]
-    rows = with_columns(common.query(scope, arguments, query.statement, pieces), columns)
+    found = common.query(scope, arguments, query.statement, pieces)
+    rows = with_columns(found, columns)
     given = target.write_arguments(scope)
     if evolves:
         given["options"]["merge-schema"] = "true"
-    if condition is not None:
-        counts = target.table.overwrite(rows, condition, **given)
+    if replaced is not None:
+        target = replace(target, alias=alias).within(scope, query)
+        with open_expressions(scope, arguments, common, target.qualifiers()) as expressions:
+            matching = _matching(replaced, found, rows, query_alias, target, expressions)
+            if matching is not None:
+                counts = target.table._replace_rows(rows, matching, target.called, **given)
+            else:
+                assert replaced.condition is not None, "only USING has none"
+                functions = replace_functions(scope, replaced.condition)
+                condition = unqualified(replaced.condition, target, list(functions))
+                counts = target.table.overwrite(rows, condition, **given)
     elif not is_overwrite:
         counts = target.table.append(rows, **given)
     elif _is_dynamic(scope):
@@ -93,6 +129,47 @@ def insert(
     else:
         counts = target.table.overwrite(rows, partition.condition(), **given)
     return inserted_rows(scope.spark, counts)
+
+
+_NEW_ROWS = "icebergds_new_rows"
+
+
+def _matching(
+    replaced: ReplacedRows,
+    found: DataFrame,
+    rows: DataFrame,
+    query_alias: str | None,
+    target: StatementTarget,
+    expressions: Expressions,
+) -> str | MatchedBy | None:
+    """Which rows are replaced, if only Spark can say; None for a condition on the table alone.
+
+    Args:
+        found: the result of the query.
+        rows: the same with the names of the table's columns.
+
+    Raises:
+        InvalidStatementError: USING names a column that the table or the new rows do not have, or
+            the alias of the query is that of the table.
+    """
+    if replaced.kind == "USING":
+        names = [target.column((name,), "insert").name for name in replaced.columns]
+        given = {name.lower() for name in rows.columns}
+        if missing := [name for name in names if name.lower() not in given]:
+            raise InvalidStatementError(
+                f"table {target.named.name}: REPLACE USING names column {missing[0]}, which the "
+                f"new rows do not have (they have {', '.join(rows.columns)})"
+            )
+        return MatchedBy(rows, names, _NEW_ROWS)
+    assert replaced.condition is not None, "only USING has none"
+    if replaced.kind == "WHERE":
+        return expressions.text(replaced.condition) if replaced.has_sub_query else None
+    if query_alias is not None and query_alias.lower() == target.called.lower():
+        raise InvalidStatementError(
+            f"table {target.named.name}: REPLACE ON: the table and the query are both called "
+            f"{query_alias}; give them different aliases"
+        )
+    return MatchedBy(found, expressions.text(replaced.condition), query_alias)
 
 
 def is_at_directory(cursor: Cursor) -> bool:
@@ -165,80 +242,3 @@ def _text(field: NestedField) -> str:
             "one; give it a value"
         )
     return constant_text(field.field_type, value)
-
-
-def read_replaced_rows(
-    cursor: Cursor, target: StatementTarget, functions: Callable[[Cursor], Sequence[Replacement]]
-) -> str | None:
-    """Reads `REPLACE WHERE condition`; returns the condition without column qualifiers.
-
-    Args:
-        functions: replacements for Iceberg's functions in the condition.
-
-    Returns None if the statement has no REPLACE WHERE.
-
-    Raises:
-        UnsupportedFeatureError: it says REPLACE USING or REPLACE ON, or has a sub-query.
-    """
-    start = cursor.at
-    if cursor.take("AS") or not cursor.is_at("REPLACE"):
-        # An alias, which is only useful for REPLACE ON.
-        cursor.next()
-    if cursor.is_at("REPLACE", "USING") or cursor.is_at("REPLACE", "ON"):
-        raise UnsupportedFeatureError(
-            f"table {target.named.name}: INSERT INTO ... REPLACE USING and REPLACE ON are not "
-            "supported; use REPLACE WHERE, or MERGE INTO"
-        )
-    cursor.at = start
-    if not cursor.take("REPLACE", "WHERE"):
-        return None
-    condition = _before_query(cursor)
-    if any(token.is_word("SELECT") for token in condition.tokens[condition.at : condition.end]):
-        raise UnsupportedFeatureError(
-            f"table {target.named.name}: sub-queries in REPLACE WHERE are not supported; DELETE "
-            "the rows first, or use MERGE INTO"
-        )
-    full = (target.named.name.catalog, *target.named.name.parts)
-    names = [each for name in (target.name, full) for each in long_qualifiers(name)]
-    columns = {field.name.lower() for field in target.table.schema().fields}
-    if target.called.lower() not in columns:
-        names.append((target.called.lower(),))
-    qualifiers = replace_qualifiers(condition, dict.fromkeys(names, ""))
-    replaced = [*qualifiers, *functions(condition)]
-    return spliced(condition, sorted(replaced, key=lambda each: (each.span.start, each.span.end)))
-
-
-_QUERIES = ("SELECT", "WITH", "VALUES", "TABLE", "FROM", "MAP", "REDUCE")
-# Words that are followed by an operand.
-_OPERATORS = frozenset(
-    """
-    AND OR NOT IN LIKE ILIKE RLIKE REGEXP IS BETWEEN EXISTS DISTINCT ANY SOME ALL DIV CASE WHEN THEN
-    ELSE ESCAPE INTERVAL
-    """.split()  # noqa: SIM905
-)
-
-
-def _before_query(cursor: Cursor) -> Cursor:
-    """Reads up to the query: the condition ends with an operand, and no operand follows."""
-    start, depth = cursor.at, 0
-    before: Token | None = None
-    while (token := cursor.peek()) is not None:
-        if depth == 0 and before is not None and _ends_operand(before) and _is_at_query(cursor):
-            break
-        depth += token.is_sign("(", "[") - token.is_sign(")", "]")
-        cursor.at += 1
-        before = token
-    return Cursor(cursor.statement, cursor.tokens, start, cursor.at)
-
-
-def _ends_operand(token: Token) -> bool:
-    if token.kind is TokenKind.SIGN:
-        return token.is_sign(")", "]")
-    return not token.is_word(*_OPERATORS)
-
-
-def _is_at_query(cursor: Cursor) -> bool:
-    ahead = 0
-    while (token := cursor.peek(ahead)) is not None and token.is_sign("("):
-        ahead += 1
-    return token is not None and token.is_word(*_QUERIES)

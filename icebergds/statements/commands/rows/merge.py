@@ -17,7 +17,13 @@ from icebergds.statements.commands.rows.assignments import (
     expression_until,
     read_assignments,
 )
-from icebergds.statements.commands.rows.target import StatementTarget, read_alias, read_target
+from icebergds.statements.commands.rows.target import (
+    StatementTarget,
+    newer_options,
+    read_alias,
+    read_options,
+    read_target,
+)
 from icebergds.statements.names.scope import CatalogName, NameScope
 from icebergds.statements.names.table_names import read_name
 from icebergds.statements.queries.common_tables import NONE, CommonTables
@@ -37,7 +43,7 @@ _BY_SOURCE = "when not matched by source"
 def merge(
     scope: NameScope, cursor: Cursor, arguments: Arguments, common: CommonTables = NONE
 ) -> DataFrame | None:
-    """Runs `MERGE [WITH SCHEMA EVOLUTION] INTO table USING source ON condition WHEN ...`.
+    """Runs `MERGE [WITH SCHEMA EVOLUTION] INTO table [[AS] alias] [WITH (options)] USING ...`.
 
     Returns:
         `num_affected_rows`, `num_updated_rows`, `num_deleted_rows` and `num_inserted_rows`.
@@ -47,10 +53,11 @@ def merge(
     cursor.expect("MERGE")
     evolves = cursor.take("WITH", "SCHEMA", "EVOLUTION")
     cursor.expect("INTO")
-    target = read_target(scope, cursor)
+    target = read_target(scope, cursor, newer_options)
     if target is None:
         return _merge_into_table_of_spark(scope, cursor, arguments, common)
     target = replace(target, alias=read_alias(cursor, "USING"))
+    target = replace(target, given=read_options(cursor))
     cursor.expect("USING")
     target, source = _told_apart(target, _read_merge_source(scope, cursor))
     target = target.within(scope, cursor)
@@ -216,7 +223,7 @@ class _MergeSource:
 
 
 def _read_merge_source(scope: NameScope, cursor: Cursor) -> _MergeSource:
-    """Reads `table [[AS] alias]` or `(query) [[AS] alias]`."""
+    """Reads `table [WITH (options)] [[AS] alias]` or `(query) [[AS] alias]`."""
     start = cursor.at
     name: tuple[str, ...] = ()
     if cursor.is_at_sign("("):
@@ -225,14 +232,20 @@ def _read_merge_source(scope: NameScope, cursor: Cursor) -> _MergeSource:
         while not cursor.take_sign("}"):
             cursor.next()
     else:
-        name = read_name(scope, cursor)
-        if cursor.take("WITH"):
-            cursor.group()
+        name = _skip_table(scope, cursor)
     relation = Cursor(cursor.statement, cursor.tokens, start, cursor.at)
     alias = read_alias(cursor, "ON")
     if alias is not None or not name:
         return _MergeSource(relation, alias or _UNNAMED)
     return _MergeSource(relation, name[-1], name, scope.table(name))
+
+
+def _skip_table(scope: NameScope, cursor: Cursor) -> tuple[str, ...]:
+    """Reads a name, and the options after it."""
+    name = read_name(scope, cursor)
+    if cursor.take("WITH"):
+        cursor.group()
+    return name
 
 
 def _all_rows(
@@ -264,19 +277,16 @@ def _merge_into_table_of_spark(
     Args:
         cursor: after the name of the target.
     """
-    if cursor.take("WITH"):
-        cursor.group()
     read_alias(cursor, "USING")
+    read_options(cursor)
     cursor.expect("USING")
     if cursor.is_at_sign("(", "{"):
         return None
     start = cursor.at
-    name = read_name(scope, cursor)
+    name = _skip_table(scope, cursor)
     is_common = len(name) == 1 and name[0].lower() in common.names
     if is_common or scope.table(name) is None:
         return None
-    if cursor.take("WITH"):
-        cursor.group()
     source = Cursor(cursor.statement, cursor.tokens, start, cursor.at)
     frame = _all_rows(scope, arguments, common, source)
     alias = read_alias(cursor, "ON")

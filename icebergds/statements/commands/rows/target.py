@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
+
+from pyspark.sql import SparkSession
 
 from icebergds.api.table import Table
 from icebergds.errors import InvalidFilterError, InvalidOptionError, InvalidStatementError
@@ -18,8 +20,9 @@ from icebergds.statements.names.table_names import read_name
 from icebergds.statements.names.tables import NamedTable, find_table_to_write
 from icebergds.statements.queries.naming import is_name_of_other, is_qualified, long_qualifiers
 from icebergds.statements.queries.references import find_references
+from icebergds.statements.queries.suffixes import spans_of_versions
 from icebergds.statements.spark_sql import Replacement
-from icebergds.statements.syntax import syntax_error
+from icebergds.statements.syntax import knows_newest_words, syntax_error
 from icebergds.statements.text.cursor import Cursor, Span
 from icebergds.statements.text.properties import read_properties
 from icebergds.statements.text.splice import spliced
@@ -123,8 +126,14 @@ class StatementTarget:
         return {"branch": branch, "options": options}
 
 
-def read_target(scope: NameScope, cursor: Cursor) -> StatementTarget | None:
-    """Reads the name of a table and the options after it; None if it is Spark's own.
+def read_target(
+    scope: NameScope, cursor: Cursor, newer: Callable[[Cursor], Iterable[Span]]
+) -> StatementTarget | None:
+    """Reads the name of a table; None if it is Spark's own.
+
+    Args:
+        newer: gives the parts of the statement that not every version of Spark can parse, from
+            after the name on.
 
     Raises:
         NoSuchTableError: there is no such table.
@@ -136,32 +145,68 @@ def read_target(scope: NameScope, cursor: Cursor) -> StatementTarget | None:
     name = scope.table(parts)
     if name is None:
         return None
-    error = syntax_error(scope.spark, _without_braces(cursor))
-    if error is not None:
-        raise error
-    given: dict[str, str] = {}
-    if cursor.is_at("WITH") and (token := cursor.peek(1)) is not None and token.is_sign("("):
-        cursor.next()
-        given = read_properties(cursor.group())
-    return StatementTarget(find_table_to_write(scope, name), parts, given)
+    _check_syntax(scope.spark, cursor, newer)
+    return StatementTarget(find_table_to_write(scope, name), parts)
 
 
-def _without_braces(cursor: Cursor) -> str:
-    """The statement with plain names instead of names in braces that the user gave values for."""
+def read_options(cursor: Cursor) -> dict[str, str]:
+    """Reads `WITH (options)` after the name and the alias of a table; empty if there are none."""
+    then = cursor.peek(1)
+    if not cursor.is_at("WITH") or then is None or not then.is_sign("("):
+        return {}
+    cursor.next()
+    return read_properties(cursor.group())
+
+
+def newer_options(cursor: Cursor) -> Iterator[Span]:
+    """The options of the tables that DELETE, UPDATE and MERGE name."""
+    while not cursor.is_done:
+        cursor.until("WITH", *_ENDS_OF_TABLES)
+        start = cursor.at
+        if not cursor.take("WITH"):
+            return
+        if cursor.is_at_sign("("):
+            cursor.group()
+            yield Cursor(cursor.statement, cursor.tokens, start, cursor.at).span
+
+
+_ENDS_OF_TABLES = ("SET", "WHERE", "ON", "WHEN")
+
+
+def _check_syntax(
+    spark: SparkSession, cursor: Cursor, newer: Callable[[Cursor], Iterable[Span]]
+) -> None:
+    """Raises Spark's error if the statement is malformed; older versions do not see newer parts."""
     whole = Cursor(cursor.statement, cursor.tokens, 0, cursor.end)
+    braces = list(_names_in_braces(whole))
+    error = syntax_error(spark, spliced(whole, braces) if braces else cursor.statement)
+    if error is None:
+        return
+    if knows_newest_words(spark) or cursor.is_at_sign("@"):
+        raise error
+    spans = {
+        *newer(Cursor(cursor.statement, cursor.tokens, cursor.at, cursor.end)),
+        *spans_of_versions(whole),
+    }
+    found = [*braces, *(Replacement(span) for span in spans)]
+    found.sort(key=lambda each: each.span.start)
+    if not spans or syntax_error(spark, spliced(whole, found)) is not None:
+        raise error
+    cursor.is_extension = True
+
+
+def _names_in_braces(whole: Cursor) -> Iterator[Replacement]:
+    """Plain names instead of names in braces that the user gave values for."""
     tokens = whole.tokens
-    found = [
-        Replacement(Span(tokens[at].start, tokens[at + 2].end), "given")
-        for at in range(whole.end - 2)
-        if tokens[at].is_sign("{") and tokens[at + 2].is_sign("}")
-    ]
-    return spliced(whole, found) if found else cursor.statement
+    for at in range(whole.end - 2):
+        if tokens[at].is_sign("{") and tokens[at + 2].is_sign("}"):
+            yield Replacement(Span(tokens[at].start, tokens[at + 2].end), "given")
 
 
 def read_alias(cursor: Cursor, *ends: str) -> str | None:
-    """Reads `[AS] alias`; None if one of the keywords comes next, or the end."""
+    """Reads `[AS] alias`; None if WITH, one of the keywords, or the end comes next."""
     if cursor.take("AS"):
         return cursor.identifier("an alias")
-    if cursor.is_done or any(cursor.is_at(end) for end in ends):
+    if cursor.is_done or any(cursor.is_at(end) for end in ("WITH", *ends)):
         return None
     return cursor.identifier(f"an alias, {' or '.join(ends)}")

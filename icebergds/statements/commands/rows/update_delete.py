@@ -8,7 +8,12 @@ from pyspark.sql import DataFrame
 
 from icebergds.errors import UnsupportedFeatureError
 from icebergds.statements.commands.rows.assignments import expression_until, read_assignments
-from icebergds.statements.commands.rows.target import read_alias, read_target
+from icebergds.statements.commands.rows.target import (
+    newer_options,
+    read_alias,
+    read_options,
+    read_target,
+)
 from icebergds.statements.names.scope import NameScope
 from icebergds.statements.queries.common_tables import NONE, CommonTables
 from icebergds.statements.queries.expressions import open_expressions
@@ -20,7 +25,7 @@ from icebergds.statements.text.cursor import Cursor
 def update(
     scope: NameScope, cursor: Cursor, arguments: Arguments, common: CommonTables = NONE
 ) -> DataFrame | None:
-    """Runs `UPDATE table [[AS] alias] SET column = value, ... [WHERE condition]`.
+    """Runs `UPDATE table [[AS] alias] [WITH (options)] SET column = value, ... [WHERE condition]`.
 
     Returns:
         How many rows were updated: `num_affected_rows`.
@@ -28,10 +33,11 @@ def update(
     Errors are those of `Table.update`.
     """
     cursor.expect("UPDATE")
-    target = read_target(scope, cursor)
+    target = read_target(scope, cursor, newer_options)
     if target is None:
         return None
-    target = replace(target, alias=read_alias(cursor, "SET")).within(scope, cursor)
+    target = replace(target, alias=read_alias(cursor, "SET"))
+    target = replace(target, given=read_options(cursor)).within(scope, cursor)
     cursor.expect("SET")
     with open_expressions(scope, arguments, common, target.qualifiers()) as expressions:
         assigned = expression_until(cursor, "WHERE")
@@ -53,7 +59,7 @@ def update(
 def delete(
     scope: NameScope, cursor: Cursor, arguments: Arguments, common: CommonTables = NONE
 ) -> DataFrame | None:
-    """Runs `DELETE FROM table [[AS] alias] [WHERE condition]`.
+    """Runs `DELETE FROM table [[AS] alias] [WITH (options)] [WHERE condition]`.
 
     Returns:
         How many rows were deleted: `num_affected_rows`; null if only an upper bound is known.
@@ -61,10 +67,11 @@ def delete(
     Errors are those of `Table.delete`.
     """
     cursor.expect("DELETE", "FROM")
-    target = read_target(scope, cursor)
+    target = read_target(scope, cursor, newer_options)
     if target is None:
         return None
-    target = replace(target, alias=read_alias(cursor, "WHERE")).within(scope, cursor)
+    target = replace(target, alias=read_alias(cursor, "WHERE"))
+    target = replace(target, given=read_options(cursor)).within(scope, cursor)
     with open_expressions(scope, arguments, common, target.qualifiers()) as expressions:
         condition = "true"
         if not cursor.is_done:
@@ -82,7 +89,7 @@ def truncate(scope: NameScope, cursor: Cursor, arguments: Arguments) -> DataFram
     Errors are those of `Table.delete`.
     """
     cursor.expect("TRUNCATE", "TABLE")
-    target = read_target(scope, cursor)
+    target = read_target(scope, cursor, newer_options)
     if target is None:
         return None
     if cursor.is_at("PARTITION"):
