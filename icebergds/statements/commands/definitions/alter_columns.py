@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TypeAlias
 
@@ -108,9 +108,10 @@ def read_replaced(cursor: Cursor) -> Change:
     return partial(_change, edits=[_drop_all, *(partial(_add, column=each) for each in columns)])
 
 
-def set_column_comment(path: _Path, comment: str) -> Change:
-    """Sets the comment of a column; the empty text removes it."""
-    return partial(_change, edits=[partial(_set_comment, path=path, comment=comment)])
+def set_column_comments(comments: Mapping[_Path, str]) -> Change:
+    """Sets comments of columns; the empty text removes one."""
+    edits = [partial(_set_comment, path=path, comment=text) for path, text in comments.items()]
+    return partial(_change, edits=edits)
 
 
 _ACTIONS = ("TYPE", "COMMENT", "FIRST", "AFTER", "SET", "DROP")

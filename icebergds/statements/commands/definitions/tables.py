@@ -20,7 +20,7 @@ from icebergds.statements.commands.definitions.alter_columns import (
     read_dropped,
     read_renamed,
     read_replaced,
-    set_column_comment,
+    set_column_comments,
 )
 from icebergds.statements.commands.definitions.alter_layout import (
     read_added_field,
@@ -163,14 +163,47 @@ def _rename(scope: NameScope, name: CatalogName, target: tuple[str, ...]) -> Non
 
 
 def comment_on_table(scope: NameScope, cursor: Cursor, arguments: Arguments) -> DataFrame | None:
-    """Runs `COMMENT ON TABLE table IS 'text'`, which sets the property `comment`."""
+    """Runs `COMMENT ON TABLE table IS 'text'`, which sets the property `comment`.
+
+    Also runs `COMMENT ON TABLE table COLUMN (column IS 'text', ...)`, in one commit.
+    """
     cursor.expect("COMMENT", "ON", "TABLE")
     name = scope.table(read_name(scope, cursor))
     if name is None:
         return None
+    if cursor.take("COLUMN"):
+        cursor.is_extension = True
+        comments = _column_comments(cursor.group())
+        cursor.expect_end()
+        table = find_table_to_write(scope, name).table
+        set_column_comments(comments)(AlteredTable(scope.spark, table))
+        return nothing(scope.spark)
     text = _text(cursor)
     find_table_to_write(scope, name).table.set_properties({"comment": text})
     return nothing(scope.spark)
+
+
+def _column_comments(listed: Cursor) -> dict[tuple[str, ...], str]:
+    """Reads all of `column IS 'text', column IS NULL`.
+
+    Raises:
+        InvalidStatementError: it is malformed, or a column is named twice.
+    """
+    found: dict[tuple[str, ...], str] = {}
+    for item in listed.items():
+        path = item.name("the name of a column")
+        if any(_lowered(path) == _lowered(each) for each in found):
+            raise InvalidStatementError(
+                f"{listed.statement.strip()}: column {'.'.join(path)} is given twice; give it once"
+            )
+        found[path] = _text(item)
+    if not found:
+        raise listed.error("the name of a column")
+    return found
+
+
+def _lowered(path: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(part.lower() for part in path)
 
 
 def comment_on_column(scope: NameScope, cursor: Cursor, arguments: Arguments) -> DataFrame | None:
@@ -183,7 +216,7 @@ def comment_on_column(scope: NameScope, cursor: Cursor, arguments: Arguments) ->
         return None
     text = _text(cursor)
     table, path = _find(scope, ours)
-    set_column_comment(path, text)(AlteredTable(scope.spark, table))
+    set_column_comments({path: text})(AlteredTable(scope.spark, table))
     return nothing(scope.spark)
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 
 from pyspark.sql import DataFrame
 
@@ -48,18 +49,22 @@ def show_namespaces(scope: NameScope, cursor: Cursor, arguments: Arguments) -> D
 
 
 def show_tables(scope: NameScope, cursor: Cursor, arguments: Arguments) -> DataFrame | None:
-    """Runs `SHOW TABLES [IN namespace] [LIKE pattern]`."""
+    """Runs `SHOW TABLES [IN namespace] [LIKE pattern] [AS JSON]`."""
+    cursor, is_json = _before_json(cursor)
     cursor.expect("SHOW", "TABLES")
     namespace = _namespace(scope, cursor)
     pattern = read_pattern(cursor)
     if namespace is None:
         return None
     names = scope.catalog(namespace.catalog).list_tables(namespace.parts)
+    if is_json:
+        return _json(scope, [_described(name) for name in names if matches(name[-1], pattern)])
     return rows(scope.spark, _TABLES, _listed(names, pattern))
 
 
 def show_table_extended(scope: NameScope, cursor: Cursor, arguments: Arguments) -> DataFrame | None:
-    """Runs `SHOW TABLE EXTENDED [IN namespace] LIKE pattern`."""
+    """Runs `SHOW TABLE EXTENDED [IN namespace] LIKE pattern [AS JSON]`."""
+    cursor, is_json = _before_json(cursor)
     cursor.expect("SHOW", "TABLE", "EXTENDED")
     namespace = _namespace(scope, cursor)
     if namespace is None:
@@ -73,8 +78,13 @@ def show_table_extended(scope: NameScope, cursor: Cursor, arguments: Arguments) 
         )
     cursor.expect_end()
     catalog = scope.catalog(namespace.catalog)
+    names = catalog.list_tables(namespace.parts)
+    if is_json:
+        more = {"catalog": namespace.catalog, "type": "MANAGED"}
+        tables = [{**_described(each), **more} for each in names if matches(each[-1], pattern)]
+        return _json(scope, tables)
     found: list[tuple[object, ...]] = []
-    for namespace_name, name, _ in _listed(catalog.list_tables(namespace.parts), pattern):
+    for namespace_name, name, _ in _listed(names, pattern):
         whole = CatalogName(namespace.catalog, (*namespace.parts, name))
         text = table_information(whole, catalog.load_table(whole.parts))
         found.append((namespace_name, name, False, text))
@@ -95,6 +105,24 @@ def show_views(scope: NameScope, cursor: Cursor, arguments: Arguments) -> DataFr
         names = []
     found = [*_listed(names, pattern), *_temporary(scope, "VIEWS", pattern or "*")]
     return rows(scope.spark, _VIEWS, found)
+
+
+def _before_json(cursor: Cursor) -> tuple[Cursor, bool]:
+    """The statement without `AS JSON` at its end, and whether it has that."""
+    end = cursor.end - 2
+    tail = Cursor(cursor.statement, cursor.tokens, end, cursor.end)
+    if end < cursor.at or not tail.is_at("AS", "JSON"):
+        return cursor, False
+    return Cursor(cursor.statement, cursor.tokens, cursor.at, end), True
+
+
+def _described(name: tuple[str, ...]) -> dict[str, object]:
+    return {"name": name[-1], "namespace": list(name[:-1]), "isTemporary": False}
+
+
+def _json(scope: NameScope, tables: Sequence[Mapping[str, object]]) -> DataFrame:
+    text = json.dumps({"tables": tables}, ensure_ascii=False, separators=(",", ":"))
+    return rows(scope.spark, "json_metadata string NOT NULL", [(text,)])
 
 
 def _namespace(scope: NameScope, cursor: Cursor) -> CatalogName | None:
