@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from icebergds.spark import native_failures, registration, session_verbs, stream_verbs, verbs
 from icebergds.spark.frames import readers
 from icebergds.spark.session import is_connect
-from icebergds.spark.writers import save_writer, table_writer
+from icebergds.spark.writers import merge_writer, save_writer, table_writer
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -82,6 +82,7 @@ PATCHES = (
     Patch("RuntimeConfig", "unset", registration.following, _CATALOGS),
     Patch("Catalog", "createTable", session_verbs.create_table, _REFUSED),
     Patch("DataFrame", "writeTo", table_writer.write_to, _TABLES),
+    Patch("DataFrame", "mergeInto", merge_writer.merge_into, _TABLES),
     Patch("DataFrameReader", "format", verbs.noting_format, _FORMAT),
     Patch("DataFrameReader", "load", readers.load, "gives DataFrames that leave out files"),
     Patch("DataFrameReader", "table", readers.table, _TABLES),
