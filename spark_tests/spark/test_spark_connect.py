@@ -337,9 +337,12 @@ def test_statements_change_rows(seen: Seen) -> None:
         "delete": [[1, "a", "x"], [2, "b", "x"]],
         "update": [[1, "a", "x"], [2, "x", "x"]],
         "merge": [[1, "a", "x"], [2, "matched", "x"], [3, None, None]],
+        "replace using": [[3, None, None], [4, "d", "x"], [5, "e", "z"]],
+        "replace on": [[3, None, None], [4, "d", "x"], [4, "f", "x"]],
         "malformed": "ParseException",
         "too few": "InvalidDataError",
         "wrong key": "InvalidFilterError",
+        "merge into": [[4, "d4", "x"], [4, "f4", "x"], [5, None, None]],
         "truncate": [],
         "views": [],
     }
