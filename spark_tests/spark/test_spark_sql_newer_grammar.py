@@ -94,6 +94,16 @@ def commits(lake: SparkSession) -> int:
             [(3, "c", 2), (4, None, None), (6, "x", None)],
         ),
         (
+            "INSERT INTO lake.db.t REPLACE WHERE t.id = 1 OR db.t.id = 2 "
+            "SELECT t.* FROM lake.db.u t WHERE t.id = 9",
+            [(3, "c", 2), (4, None, None), (9, "I", 3)],
+        ),
+        (
+            "INSERT INTO lake.db.t REPLACE WHERE EXISTS (SELECT 1 FROM lake.db.u t "
+            "WHERE t.id = db.t.id) SELECT t.* FROM lake.db.u t WHERE t.id = 9",
+            [(1, "a", 1), (4, None, None), (9, "I", 3)],
+        ),
+        (
             "INSERT INTO lake.db.t REPLACE ON true SELECT * FROM lake.db.t WHERE id = 1",
             [(1, "a", 1)],
         ),

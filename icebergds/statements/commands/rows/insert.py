@@ -112,11 +112,12 @@ def insert(
     if evolves:
         given["options"]["merge-schema"] = "true"
     if replaced is not None:
-        target = replace(target, alias=alias).within(scope, query)
-        with open_expressions(scope, arguments, common, target.qualifiers()) as expressions:
-            matching = _matching(replaced, found, rows, query_alias, target, expressions)
+        behind = Cursor(cursor.statement, cursor.tokens, place, cursor.end)
+        named = replace(target, alias=alias).within(scope, behind)
+        with open_expressions(scope, arguments, common, named.qualifiers()) as expressions:
+            matching = _matching(replaced, found, rows, query_alias, named, expressions)
             if matching is not None:
-                counts = target.table._replace_rows(rows, matching, target.called, **given)
+                counts = target.table._replace_rows(rows, matching, named.called, **given)
             else:
                 assert replaced.condition is not None, "only USING has none"
                 functions = replace_functions(scope, replaced.condition)
