@@ -359,7 +359,8 @@ def test_metric_views_are_spark_s_own(lake: SparkSession, tmp_path: Path) -> Non
     yaml = '$$\nversion: "0.1"\nsource: {}\ndimensions:\n- name: d\n  expr: day\nmeasures:\n'
     yaml += "- name: n\n  expr: count(concat('it''s', ';'))\n$$"
     metrics = "WITH METRICS LANGUAGE YAML AS"
-    with pytest.raises(InvalidStatementError, match="cannot read tables of lake"):
+    of_spark = (InvalidStatementError, ParseException)
+    with pytest.raises(of_spark, match=r"cannot read tables of lake|METRICS"):
         lake.sql(f"CREATE VIEW mv {metrics} {yaml.format('lake.db.t')}")
     with pytest.raises((UnsupportedFeatureError, ParseException), match=r"metric views|METRICS"):
         lake.sql(f"CREATE VIEW lake.db.mv {metrics} {yaml.format('lake.db.t')}")
