@@ -95,8 +95,9 @@ def views_of(catalog: Catalog) -> ViewCatalog:
     if isinstance(catalog, ViewCatalog):
         return catalog
     raise UnsupportedFeatureError(
-        f"catalog {catalog.name} has no views: only REST and SQL catalogs have them; use a "
-        "temporary view of Spark, or another catalog"
+        f"catalog {catalog.name} has no views: only REST and SQL catalogs have them; create a "
+        "table in its place, or a temporary view of Spark, or use another catalog: one in a file "
+        "(uri='sqlite:///catalog.db') has views"
     )
 
 

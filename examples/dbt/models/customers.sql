@@ -1,0 +1,2 @@
+{{ config(materialized='view') }}
+select customer, sum(amount) as total from {{ ref('orders') }} group by customer
