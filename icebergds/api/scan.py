@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pyarrow as pa
 
@@ -12,6 +12,7 @@ from icebergds.api.display import scan_html, scan_text
 from icebergds.api.jobs import describing_jobs
 from icebergds.commit.operations import TableState
 from icebergds.errors import InvalidFilterError, InvalidOptionError
+from icebergds.expr.names import in_backticks
 from icebergds.formats.arrow.types import schema_to_arrow
 from icebergds.operations.options.arguments import names_argument
 from icebergds.operations.read.aggregates import Function
@@ -32,7 +33,9 @@ from icebergds.scan.read.changes import read_task_group
 from icebergds.spec.types import TypeId, is_scalar
 
 if TYPE_CHECKING:
+    import duckdb
     import pandas
+    import polars
     from pyspark.sql import Column, DataFrame, SparkSession
 
 
@@ -75,6 +78,63 @@ class TableScan:
         Errors are those of `to_arrow_batch_reader`.
         """
         return self.to_arrow().to_pandas(**options)
+
+    def to_polars(self) -> polars.LazyFrame:
+        """A lazy frame of polars, which must be installed; each run of it reads the rows again.
+
+        Columns that polars does not need are not read, unless the scan names its columns, and
+        batches stream. Conditions of polars
+        are evaluated on the rows; a condition that is to skip files is the scan's `filter`.
+
+        Raises:
+            InvalidFilterError, InvalidOptionError, NoSuchSnapshotError: as for
+                `to_arrow_batch_reader`.
+        """
+        import polars
+        from polars.io.plugins import register_io_source
+
+        def batches(
+            columns: list[str] | None,
+            condition: polars.Expr | None,
+            most: int | None,
+            _: int | None,  # of rows in a batch
+        ) -> Iterator[polars.DataFrame]:
+            chosen = self
+            if columns is not None and self.columns is None:
+                names = ", ".join(in_backticks((name,)) for name in columns)
+                chosen = replace(self, columns=names)
+            # Polars means so many rows before its condition.
+            if most is not None and (self.limit is None or most < self.limit):
+                chosen = replace(chosen, limit=most)
+            for batch in chosen.to_arrow_batch_reader():
+                frame = cast("polars.DataFrame", polars.from_arrow(batch))
+                frame = frame if columns is None else frame.select(columns)
+                yield frame if condition is None else frame.filter(condition)
+
+        rows = self.to_arrow_batch_reader().schema.empty_table()
+        empty = cast("polars.DataFrame", polars.from_arrow(rows))
+        return register_io_source(batches, schema=empty.schema)
+
+    def to_duckdb(
+        self, table_name: str, connection: duckdb.DuckDBPyConnection | None = None
+    ) -> duckdb.DuckDBPyConnection:
+        """Gives the rows a name in a connection of DuckDB, which must be installed.
+
+        Each query plans the scan again and streams its rows: all columns and rows of the scan.
+
+        Args:
+            connection: a new one, in memory, by default.
+
+        Returns:
+            The connection.
+
+        Errors are those of `to_arrow_batch_reader`.
+        """
+        import duckdb
+
+        self.to_arrow_batch_reader()
+        connection = duckdb.connect() if connection is None else connection
+        return connection.register(table_name, self)
 
     def to_arrow_batch_reader(self) -> pa.RecordBatchReader:
         """Plans the scan now, and reads the rows batch by batch in this process, without Spark.
