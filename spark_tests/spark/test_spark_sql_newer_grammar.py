@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import random
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from pyspark.errors import ParseException, PySparkException
-from pyspark.sql import SparkSession
+from pyspark.sql import SparkSession, functions
 from sql_sessions import in_spark, lake_session, rows
 
 from icebergds import register
@@ -51,6 +52,22 @@ def of_table(lake: SparkSession) -> list[tuple[Any, ...]]:
 def commits(lake: SparkSession) -> int:
     [[count]] = rows(lake, "SELECT count(*) FROM lake.db.t.snapshots")
     return int(count)
+
+
+@pytest.mark.parametrize(
+    "replaced", ["REPLACE USING (id) {}", "REPLACE ON t.id = s.id ({}) AS s"], ids=["using", "on"]
+)
+def test_rows_replace_those_that_they_match_also_if_the_query_is_random(
+    lake: SparkSession, replaced: str
+) -> None:
+    lake.sql("CREATE OR REPLACE TABLE lake.db.r (id bigint, new boolean)")
+    lake.sql("INSERT INTO lake.db.r SELECT id, false FROM range(1000)")
+    dice = functions.udf(lambda _: random.randrange(1000), "bigint").asNondeterministic()
+    lake.udf.register("dice", dice)
+    query = "SELECT DISTINCT dice(id) AS id, true FROM range(300)"
+    lake.sql(f"INSERT INTO lake.db.r AS t {replaced.format(query)}")
+    count = "SELECT count(*), count(DISTINCT id), count_if(new) BETWEEN 100 AND 300 FROM lake.db.r"
+    assert rows(lake, count) == [(1000, 1000, True)]
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import ExitStack
 from dataclasses import replace
 
 from pyspark.sql import DataFrame
@@ -114,7 +115,13 @@ def insert(
     if replaced is not None:
         behind = Cursor(cursor.statement, cursor.tokens, place, cursor.end)
         named = replace(target, alias=alias).within(scope, behind)
-        with open_expressions(scope, arguments, common, named.qualifiers()) as expressions:
+        with ExitStack() as until_done:
+            if replaced.kind != "WHERE":
+                # A query may give other rows each time: those that are inserted replace others.
+                until_done.callback(found.persist().unpersist)
+            expressions = until_done.enter_context(
+                open_expressions(scope, arguments, common, named.qualifiers())
+            )
             matching = _matching(replaced, found, rows, query_alias, named, expressions)
             if matching is not None:
                 counts = target.table._replace_rows(rows, matching, named.called, **given)
