@@ -5,6 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 SPARK41 := .venv-spark41
 NEWEST := .venv-newest-python
+TOOLS := .venv-tools
 NEWEST_PYTHON ?= $(lastword $(shell .ci/pythons.sh))
 # Each of them has a Spark session of its own: about 3 GB.
 SPARK_WORKERS ?= 2
@@ -21,7 +22,7 @@ export PYSPARK_PYTHON = $(CURDIR)/$(BIN)/python
 export ICEBERGDS_JAVA_PYTHON = $(CURDIR)/$(SPARK41)/bin/python
 
 .PHONY: demo cdc maintenance tour test test-plain test-spark test-newest-python test-spark41 \
-	test-every-spark test-wheel nightly check interop docs wheel bench clean
+	test-every-spark test-tools test-wheel nightly check interop docs wheel bench clean
 
 demo: $(VENV)/.installed-for-use
 	$(BIN)/python examples/demo.py
@@ -70,6 +71,11 @@ test-every-spark: $(SPARK41)/.installed
 	ICEBERGDS_PROFILE=pull PYSPARK_PYTHON=$(CURDIR)/$(SPARK41)/bin/python \
 		$(SPARK41)/bin/python $(PYTEST) $(SPARK) -m every_spark spark_tests/spark
 
+# Tools of others, with the packages that they want. dbt-core 2 is another program.
+test-tools: $(TOOLS)/.installed
+	PYSPARK_PYTHON=$(CURDIR)/$(TOOLS)/bin/python \
+		$(TOOLS)/bin/python $(PYTEST) spark_tests/tools
+
 # Everything: all examples and rounds, from a new seed; every test of Spark on Spark 4.1 too. A part
 # that fails does not keep the others from running.
 nightly: export ICEBERGDS_PROFILE = nightly
@@ -81,6 +87,7 @@ nightly: $(SPARK41)/.installed
 	$(MAKE) check test || failed="$$failed test"; \
 	$(MAKE) --jobs 2 --keep-going --output-sync interop test-spark41 || failed="$$failed interop"; \
 	$(MAKE) test-every-spark || failed="$$failed test-every-spark"; \
+	$(MAKE) test-tools || failed="$$failed test-tools"; \
 	test -z "$$failed" || { echo "failed:$$failed" >&2; exit 1; }
 
 check: $(VENV)/.installed
@@ -147,7 +154,7 @@ bench: $(VENV)/.installed $(SPARK41)/.installed
 	$(BIN)/python benchmarks/page_skipping.py
 
 clean:
-	rm -rf $(VENV) $(SPARK41) $(NEWEST) .cache dist site spark-warehouse
+	rm -rf $(VENV) $(SPARK41) $(NEWEST) $(TOOLS) .cache dist site spark-warehouse
 
 # What a user needs, and no more.
 $(VENV)/.installed-for-use: pyproject.toml
@@ -177,5 +184,11 @@ $(SPARK41)/.installed: pyproject.toml
 $(NEWEST)/.installed: pyproject.toml
 	$(NEWEST_PYTHON) -m venv $(NEWEST)
 	$(NEWEST)/bin/python -m pip install --quiet --editable ".[report,sql-sqlite,yaml]" \
-		pytest pytest-rerunfailures hypothesis
+		duckdb polars pytest pytest-rerunfailures hypothesis
+	touch $@
+
+$(TOOLS)/.installed: pyproject.toml
+	$(PYTHON) -m venv $(TOOLS)
+	$(TOOLS)/bin/python -m pip install --quiet --editable ".[sql-sqlite]" "pyspark==4.1.*" \
+		"dbt-core==1.11.*" "dbt-spark[session]==1.11.*" pytest pytest-rerunfailures hypothesis
 	touch $@
