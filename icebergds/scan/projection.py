@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from icebergds.errors import InvalidFilterError, InvalidMetadataError, InvalidOptionError
 from icebergds.expr.names import quote_name, split_name
@@ -14,12 +14,15 @@ from icebergds.spec.reserved import (
     CHANGE_ORDINAL,
     CHANGE_TYPE,
     COMMIT_SNAPSHOT_ID,
+    COMMIT_TIMESTAMP,
+    COMMIT_VERSION,
     DELETED,
     FILE_PATH,
     LAST_UPDATED_SEQUENCE_NUMBER,
     PARTITION,
     POS,
     ROW_ID,
+    SPARK_CHANGE_TYPE,
     SPEC_ID,
 )
 from icebergds.spec.schema import Schema
@@ -31,22 +34,44 @@ _LISTED_NAME = re.compile(r"(?:[^`,]|`(?:[^`]|``)*`)+", re.DOTALL)
 _LINEAGE = (ROW_ID, LAST_UPDATED_SEQUENCE_NUMBER)
 
 
-CHANGE_COLUMNS = (CHANGE_TYPE, CHANGE_ORDINAL, COMMIT_SNAPSHOT_ID)
-"""The metadata columns that only a change feed has."""
+@dataclass(frozen=True, slots=True)
+class FeedColumns:
+    """The metadata columns that only a change feed has.
+
+    Attributes:
+        default: those that follow the table's columns.
+        further: those that can be named, too.
+    """
+
+    default: tuple[NestedField, ...]
+    further: tuple[NestedField, ...]
 
 
-def metadata_columns(metadata: TableMetadata, *, of_feed: bool = False) -> tuple[NestedField, ...]:
+OWN_FEED = FeedColumns(
+    (CHANGE_TYPE, CHANGE_ORDINAL, COMMIT_SNAPSHOT_ID), (COMMIT_VERSION, COMMIT_TIMESTAMP)
+)
+"""With the names and values of Java Iceberg."""
+
+SPARK_FEED = FeedColumns(
+    (SPARK_CHANGE_TYPE, COMMIT_VERSION, COMMIT_TIMESTAMP), (CHANGE_ORDINAL, COMMIT_SNAPSHOT_ID)
+)
+"""With the names and values of Spark's change data."""
+
+
+def metadata_columns(
+    metadata: TableMetadata, *, feed: FeedColumns | None = None
+) -> tuple[NestedField, ...]:
     """The metadata columns of a table (spec: Reserved Field IDs), with row lineage from version 3.
 
     `_partition` is left out if `unified_partition_type` finds no type for it.
 
     Args:
-        of_feed: for a change feed: `CHANGE_COLUMNS` replace `_deleted`.
+        feed: for a change feed: its columns replace `_deleted`.
     """
     columns = [FILE_PATH, POS, SPEC_ID]
     with suppress(InvalidMetadataError):
         columns.append(replace(PARTITION, field_type=unified_partition_type(metadata)))
-    columns.extend(CHANGE_COLUMNS if of_feed else (DELETED,))
+    columns.extend((DELETED,) if feed is None else (*feed.default, *feed.further))
     return (*columns, *(_LINEAGE if metadata.format_version >= 3 else ()))
 
 
@@ -105,7 +130,7 @@ def project_columns(
     schema: Schema,
     names: Sequence[tuple[str, ...]],
     *,
-    of_feed: bool = False,
+    feed: FeedColumns | None = None,
 ) -> Schema:
     """Selects columns by name, in the order of first mention.
 
@@ -114,13 +139,13 @@ def project_columns(
         names: the parts of each name; a single `*` selects all data columns. A name with several
             parts selects a nested field (lists and maps: `element`, `key`, `value`). An exact
             match wins; otherwise case is ignored.
-        of_feed: as for `metadata_columns`.
+        feed: as for `metadata_columns`.
 
     Raises:
         InvalidOptionError: a column does not exist, or its name is ambiguous.
         InvalidMetadataError: `_partition` is selected but has no type (`unified_partition_type`).
     """
-    extra = metadata_columns(metadata, of_feed=of_feed)
+    extra = metadata_columns(metadata, feed=feed)
     available = Schema((*schema.fields, *_not_shadowing(schema, extra)), schema.schema_id)
     return _selected(available, schema, names, lambda name: _refuse_missing(metadata, name))
 

@@ -45,21 +45,46 @@ class ChangeType(StrEnum):
     UPDATE_BEFORE = "UPDATE_BEFORE"
     UPDATE_AFTER = "UPDATE_AFTER"
 
+    @property
+    def spark_name(self) -> str:
+        """The value of `_change_type` in Spark's change data."""
+        return _SPARK_NAMES.get(self, self.value.lower())
+
+
+_SPARK_NAMES = {
+    ChangeType.UPDATE_BEFORE: "update_preimage",
+    ChangeType.UPDATE_AFTER: "update_postimage",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class FeedCommit:
+    """A commit of a change feed.
+
+    Attributes:
+        ordinal: its number in the feed, from 0.
+        version: its number in the table's history (`commit_version`).
+        timestamp_ms: when it was made, in milliseconds since 1970.
+    """
+
+    ordinal: int
+    snapshot_id: int
+    version: int
+    timestamp_ms: int
+
 
 @dataclass(frozen=True, slots=True)
 class TaskChange:
     """How a commit changed the rows of a scan task.
 
     Attributes:
-        ordinal: number of the commit in the feed, from 0.
         is_partial: the change covers only live rows that the deletes below delete; otherwise all
             live rows.
         position_deletes, equality_deletes: indices into the tuples of the `ScanTaskGroup`.
     """
 
     change_type: ChangeType
-    ordinal: int
-    snapshot_id: int
+    commit: FeedCommit
     is_partial: bool = False
     position_deletes: tuple[int, ...] = ()
     equality_deletes: tuple[int, ...] = ()

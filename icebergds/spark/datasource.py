@@ -119,7 +119,7 @@ class IcebergDataSource(DataSource):
         if self._pin_metadata_table() is not None:
             return self._metadata_reader(schema)
         load = self._pin()
-        columns = self._columns(schema, load, load.options.is_feed)
+        columns = self._columns(schema, load)
         plan = make_read_plan(load.options, load.state, load.schema, columns)
         kind = PushdownReader if load.options.pushdown else IcebergReader
         self._release()
@@ -137,7 +137,7 @@ class IcebergDataSource(DataSource):
             raise InvalidOptionError("a metadata table is no stream; read it with spark.read")
         stream = parse_stream_options(self.options)
         load = self._pin()
-        columns = self._columns(schema, load, stream.is_feed)
+        columns = self._columns(schema, load)
         plan = make_read_plan(load.options, load.state, load.schema, columns)
         self._release()
         refresh = partial(load_stream, load.address, load.options, stream, plan)
@@ -200,10 +200,10 @@ class IcebergDataSource(DataSource):
         self._release()
         return MetadataTableReader(plan, load.options)
 
-    def _columns(self, schema: StructType, load: _Pinned, of_feed: bool) -> Schema:
+    def _columns(self, schema: StructType, load: _Pinned) -> Schema:
         if not self._chose_columns:
             refuse_second_choice(load.options)
-        return project_load_schema(schema, load.state, load.schema, of_feed=of_feed)
+        return project_load_schema(schema, load.state, load.schema, feed=load.options.feed)
 
     def __getstate__(self) -> dict[str, Any]:
         # Spark pickles the source before it plans, and may plan a load more than once, so the

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql import types as spark
 
 from icebergds.errors import InvalidOptionError
-from icebergds.scan.projection import metadata_columns
+from icebergds.scan.projection import FeedColumns, metadata_columns
 from icebergds.spark.types import spark_type
 from icebergds.spec.reserved import is_reserved
 from icebergds.spec.schema import Schema
@@ -24,20 +24,20 @@ if TYPE_CHECKING:
 
 
 def project_load_schema(
-    user: spark.StructType, state: TableState, schema: Schema, *, of_feed: bool
+    user: spark.StructType, state: TableState, schema: Schema, *, feed: FeedColumns | None
 ) -> Schema:
     """The columns of a load for which a schema was given; it may name metadata columns, too.
 
     Args:
         user: the schema given to the load.
         schema: the table's schema to read with.
-        of_feed: whether the change feed is read.
+        feed: the columns of the change feed, if it is read.
 
     Raises:
         InvalidOptionError: as for `project_user_schema`.
     """
     taken = {field.name for field in schema.fields}
-    further = metadata_columns(state.metadata, of_feed=of_feed)
+    further = metadata_columns(state.metadata, feed=feed)
     available = (*schema.fields, *(field for field in further if field.name not in taken))
     return project_user_schema(user, available, state.name)
 

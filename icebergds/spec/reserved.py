@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from icebergds.spec.types import BOOLEAN, INT, LONG, STRING, NestedField, StructType
+from icebergds.spec.types import (
+    BOOLEAN,
+    INT,
+    LONG,
+    STRING,
+    TIMESTAMPTZ,
+    NestedField,
+    StructType,
+)
 
 MAX_TABLE_FIELD_ID = 2147483447
 """The greatest id that a table's own fields may have."""
@@ -25,6 +33,11 @@ COMMIT_SNAPSHOT_ID = NestedField(2147483541, "_commit_snapshot_id", LONG)
 ROW_ID = NestedField(2147483540, "_row_id", LONG)
 LAST_UPDATED_SEQUENCE_NUMBER = NestedField(2147483539, "_last_updated_sequence_number", LONG)
 
+# The columns of Spark's change data are not in the spec; the ids are the lowest reserved ones.
+SPARK_CHANGE_TYPE = NestedField(2147483448, "_change_type", STRING, required=True)
+COMMIT_VERSION = NestedField(2147483449, "_commit_version", LONG, required=True)
+COMMIT_TIMESTAMP = NestedField(2147483450, "_commit_timestamp", TIMESTAMPTZ, required=True)
+
 RESERVED_BY_NAME = {
     field.name: field
     for field in (
@@ -36,6 +49,8 @@ RESERVED_BY_NAME = {
         CHANGE_TYPE,
         CHANGE_ORDINAL,
         COMMIT_SNAPSHOT_ID,
+        COMMIT_VERSION,
+        COMMIT_TIMESTAMP,
         ROW_ID,
         LAST_UPDATED_SEQUENCE_NUMBER,
     )

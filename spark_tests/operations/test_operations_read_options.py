@@ -5,6 +5,7 @@ Messages that a load shows are in `test_spark_options` and `test_spark_time_trav
 
 from __future__ import annotations
 
+import re
 from dataclasses import fields, replace
 from typing import Any
 
@@ -17,7 +18,12 @@ from icebergds.formats.wrong_counts import WrongCounts
 from icebergds.io.storage_options import STORAGE_OPTIONS
 from icebergds.operations.options import foreign
 from icebergds.operations.read import options as read_options
-from icebergds.operations.read.change_options import CHANGE_OPTIONS, ChangeOptions, Moment
+from icebergds.operations.read.change_options import (
+    CHANGE_OPTIONS,
+    SPARK_CHANGE_OPTIONS,
+    ChangeOptions,
+    Moment,
+)
 from icebergds.operations.read.options import (
     ReadOptions,
     parse_load_options,
@@ -34,9 +40,11 @@ from icebergds.operations.read.stream_options import (
 from icebergds.operations.read.time_travel import TimeTravel
 from icebergds.operations.write import options as write_options
 from icebergds.scan.plan.splits import SplitOptions
+from icebergds.scan.projection import OWN_FEED, SPARK_FEED, FeedColumns
 
 NOON_MS = 1_769_860_800_000
 FEED = ChangeOptions(True)
+SPARK = ChangeOptions(True, for_spark=True)
 ZONED = {"time-zone": "Europe/Berlin"}
 
 
@@ -127,10 +135,138 @@ def test_options_that_are_false_leave_the_read_at_a_snapshot(options: dict[str, 
 
 
 @pytest.mark.parametrize(
-    ("changes", "is_feed"), [(None, False), (ChangeOptions(False), False), (FEED, True)]
+    ("changes", "feed"),
+    [(None, None), (ChangeOptions(False), None), (FEED, OWN_FEED), (SPARK, SPARK_FEED)],
 )
-def test_only_a_change_feed_has_change_types(changes: ChangeOptions | None, is_feed: bool) -> None:
-    assert ReadOptions.of(changes=changes).is_feed is is_feed
+def test_only_change_feeds_have_change_columns(
+    changes: ChangeOptions | None, feed: FeedColumns | None
+) -> None:
+    assert ReadOptions.of(changes=changes).feed is feed
+
+
+def after(version: str) -> Moment:
+    return Moment(version=version)
+
+
+def before(version: str) -> Moment:
+    return Moment(version=version, is_before=True)
+
+
+FROM_1 = replace(SPARK, start=before("1"))
+FROM_NOON = replace(SPARK, start=Moment(timestamp_ms=NOON_MS - 1))
+NOON = "2026-01-31T12:00:00Z"
+SPARKS: list[tuple[dict[str, str], ChangeOptions]] = [
+    ({"changes": "true"}, SPARK),
+    ({"startingVersion": "1"}, FROM_1),
+    ({"startingVersion": "1", "startingBoundInclusive": "true"}, FROM_1),
+    (
+        {"startingVersion": "tag", "startingBoundInclusive": "false"},
+        replace(SPARK, start=after("tag")),
+    ),
+    ({"startingVersion": "1", "endingVersion": "2"}, replace(FROM_1, end=after("2"))),
+    (
+        {"startingVersion": "1", "endingVersion": "2", "endingBoundInclusive": "false"},
+        replace(FROM_1, end=before("2")),
+    ),
+    ({"startingTimestamp": NOON}, FROM_NOON),
+    (
+        {"startingTimestamp": NOON, "startingBoundInclusive": "false"},
+        replace(SPARK, start=Moment(timestamp_ms=NOON_MS)),
+    ),
+    # A snapshot of the last whole millisecond is earlier, and of the next one later.
+    (
+        {"startingTimestamp": "2026-01-31T12:00:00.000001Z"},
+        replace(SPARK, start=Moment(timestamp_ms=NOON_MS)),
+    ),
+    (
+        {"startingTimestamp": NOON, "endingTimestamp": NOON},
+        replace(FROM_NOON, end=Moment(timestamp_ms=NOON_MS)),
+    ),
+    (
+        {"startingTimestamp": NOON, "endingTimestamp": NOON, "endingBoundInclusive": "false"},
+        replace(FROM_NOON, end=Moment(timestamp_ms=NOON_MS - 1)),
+    ),
+    ({"deduplicationMode": "None"}, replace(SPARK, keeps_carryovers=True)),
+    ({"deduplicationMode": "dropCarryovers"}, SPARK),
+    ({"deduplicationMode": "netChanges"}, replace(SPARK, net=True)),
+    ({"computeUpdates": "true"}, replace(SPARK, computes_updates=True)),
+    (
+        {"computeUpdates": "true", "deduplicationMode": "netChanges"},
+        replace(SPARK, computes_updates=True, net=True),
+    ),
+    (
+        {"changes": "true", "identifier-columns": "a"},
+        replace(SPARK, computes_updates=True, identifier_columns=(("a",),)),
+    ),
+]
+
+
+@pytest.mark.parametrize(("options", "changes"), SPARKS, ids=lambda value: str(value)[:80])
+def test_options_of_sparks_change_data_choose_the_same_feed(
+    options: dict[str, str], changes: ChangeOptions
+) -> None:
+    assert parse(**options).changes == changes
+    assert parse(**{name.lower(): value for name, value in options.items()}).changes == changes
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (
+            {"startingVersion": "1", "endingTimestamp": NOON},
+            "[INVALID_CDC_OPTION.CONFLICTING_RANGE_TYPES] Invalid Change Data Capture (CDC) option."
+            " Cannot specify both version and timestamp ranges for CDC queries. Use either "
+            "`startingVersion`/`endingVersion` or `startingTimestamp`/`endingTimestamp`.",
+        ),
+        (
+            {"endingVersion": "1"},
+            "[INVALID_CDC_OPTION.MISSING_STARTING_VERSION] Invalid Change Data Capture (CDC) option"
+            ". `startingVersion` is required when `endingVersion` is specified for CDC queries.",
+        ),
+        (
+            {"endingTimestamp": NOON},
+            "[INVALID_CDC_OPTION.MISSING_STARTING_TIMESTAMP] Invalid Change Data Capture (CDC) "
+            "option. `startingTimestamp` is required when `endingTimestamp` is specified for CDC "
+            "queries.",
+        ),
+        (
+            {"startingTimestamp": "5"},
+            "[INVALID_CDC_OPTION.INVALID_TIMESTAMP] Invalid Change Data Capture (CDC) option. The "
+            "timestamp '5' cannot be cast to TIMESTAMP type for CDC queries",
+        ),
+        (
+            {"deduplicationMode": "all"},
+            "[INVALID_CDC_OPTION.INVALID_DEDUPLICATION_MODE] Invalid Change Data Capture (CDC) "
+            "option. Invalid `deduplicationMode`: 'all'. Expected one of: none, dropCarryovers, "
+            "netChanges.",
+        ),
+        (
+            {"deduplicationMode": "none", "computeUpdates": "true"},
+            "[INVALID_CDC_OPTION.UPDATE_DETECTION_REQUIRES_CARRY_OVER_REMOVAL] Invalid Change Data "
+            "Capture (CDC) option. `computeUpdates` cannot be used with `deduplicationMode=none`",
+        ),
+        ({"startingVersion": "1", "changes": "false"}, "option 'startingVersion' contradicts cha"),
+        ({"changes": "true", "net-changes": "true"}, "options 'changes' and 'net-changes' contra"),
+        ({"startingVersion": "1", "start-tag": "t"}, "options 'startingVersion' and 'start-tag'"),
+        ({"computeUpdates": "maybe"}, "option 'computeupdates' = 'maybe'"),
+        ({"computeUpdates": "true", "pushdown": "true"}, "pushdown contradicts computeUpdates"),
+        ({"changes": "true", "snapshot-id": "1"}, "option 'snapshot-id' chooses one snapshot"),
+        (
+            {"startingTimestamp": "2026-02-01T00:00:00Z", "endingTimestamp": NOON},
+            "startingTimestamp (2026-02-01T00:00:00Z) is later than endingTimestamp (2026-01-31",
+        ),
+    ],
+    ids=lambda value: str(value)[:60],
+)
+def test_wrong_options_of_sparks_change_data_are_refused_in_sparks_words(
+    options: dict[str, str], message: str
+) -> None:
+    with pytest.raises(InvalidOptionError, match=f"^{re.escape(message)}"):
+        parse(**options)
+
+
+def test_changes_can_be_switched_off() -> None:
+    assert parse(changes="false") == ReadOptions()
 
 
 STREAMS: list[tuple[str, str, StreamOptions]] = [
@@ -140,7 +276,10 @@ STREAMS: list[tuple[str, str, StreamOptions]] = [
     ("stream-on-expired", "latest", StreamOptions(goes_on=True)),
     ("streaming-max-files-per-micro-batch", "5", StreamOptions(max_files=5)),
     ("streaming-max-rows-per-micro-batch", "5", StreamOptions(max_rows=5)),
-    ("read-change-feed", "true", StreamOptions(is_feed=True)),
+    ("read-change-feed", "true", StreamOptions(changes=FEED)),
+    ("changes", "true", StreamOptions(changes=SPARK)),
+    ("startingVersion", "1", StreamOptions(changes=replace(SPARK, start=before("1")))),
+    ("computeUpdates", "true", StreamOptions(changes=replace(SPARK, computes_updates=True))),
     ("streaming-skip-delete-snapshots", "true", StreamOptions(skipped=frozenset({"delete"}))),
 ]
 
@@ -156,7 +295,8 @@ def test_every_known_option_has_a_test() -> None:
     of_reads = {option for option, *_ in READ}
     of_changes = {name for options, _ in CHANGES for name in options}
     of_streams = {option for option, *_ in STREAMS} & set(STREAM_OPTIONS)
-    assert of_changes == set(CHANGE_OPTIONS)
+    of_changes |= {name for options, _ in SPARKS for name in options}
+    assert of_changes == {*CHANGE_OPTIONS, *SPARK_CHANGE_OPTIONS}
     elsewhere = {"path", "catalog", "location-map", "time-zone", *STORAGE_OPTIONS}
     # One is for writes through a view, and only checked here; the other for loads alone.
     elsewhere |= {"isolation-level", "metadata-table"}
@@ -205,9 +345,7 @@ def test_an_option_of_one_snapshot_is_named_as_it_was_given(option: str) -> None
 @pytest.mark.parametrize(
     ("option", "hint"),
     [
-        ("readChangeFeed", "use 'read-change-feed'"),
-        ("startingVersion", "use 'start-snapshot-id', the snapshot before the first change"),
-        ("startingTimestamp", "use 'start-timestamp'"),
+        ("readChangeFeed", "use 'changes'"),
         ("maxFilesPerTrigger", "use 'streaming-max-files-per-micro-batch'"),
         ("skipChangeCommits", "use 'streaming-skip-overwrite-snapshots' and"),
         ("replaceWhere", "it is an option of writes: use 'overwrite-filter'"),

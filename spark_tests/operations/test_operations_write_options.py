@@ -218,7 +218,7 @@ def test_how_a_table_is_created() -> None:
         ),
         ("on-missing-batches", "fail", "option of streaming queries that write"),
         ("timestampAsOf", "1", "'timestampasof': it is an option of reads"),
-        ("readChangeFeed", "true", ": it is an option of reads: use 'read-change-feed'"),
+        ("readChangeFeed", "true", ": it is an option of reads: use 'changes'"),
         ("write.format.default", "orc", "Known options: path, catalog, branch"),
         ("overwrite-mode", "all", "'overwrite-mode' = 'all': expected one of static, dynamic"),
         ("isolation-level", "", "expected one of none, snapshot, serializable"),

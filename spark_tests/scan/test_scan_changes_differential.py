@@ -24,7 +24,7 @@ from icebergds.scan.plan.change_tasks import change_task_groups
 from icebergds.scan.plan.changes import ChangePlanner, plan_changes
 from icebergds.scan.plan.history import SnapshotRange, snapshots_between
 from icebergds.scan.plan.splits import SplitOptions
-from icebergds.scan.projection import CHANGE_COLUMNS
+from icebergds.scan.projection import OWN_FEED
 from icebergds.scan.read.changes import read_task_group
 from icebergds.scan.read_plan import ReadPlan
 from icebergds.spec.schema import Schema
@@ -108,7 +108,7 @@ def _feed(
     *,
     net: bool,
 ) -> Counter[tuple[str, str, int]]:
-    columns = Schema((*schema.fields, *CHANGE_COLUMNS))
+    columns = Schema((*schema.fields, *OWN_FEED.default))
     plan = ReadPlan(
         io=table.io,
         columns=columns,

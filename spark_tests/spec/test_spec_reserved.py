@@ -39,6 +39,12 @@ def test_metadata_columns_are_those_of_the_spec(
     assert reserved.is_reserved(field_id)
 
 
+def test_columns_of_sparks_change_data_have_ids_that_the_spec_leaves_free() -> None:
+    own = (reserved.SPARK_CHANGE_TYPE, reserved.COMMIT_VERSION, reserved.COMMIT_TIMESTAMP)
+    assert [str(field.field_type) for field in own] == ["string", "long", "timestamptz"]
+    assert all(2147483447 < field.field_id < 2147483539 for field in own)
+
+
 def test_columns_of_delete_files_are_not_for_queries() -> None:
     assert all(name.startswith("_") for name in reserved.RESERVED_BY_NAME)
     assert reserved.RESERVED_BY_NAME["_pos"] is reserved.POS

@@ -18,12 +18,8 @@ _WRITES = {
     "compression": "'compression-codec'",
 }
 _READS = {
-    "readChangeFeed": "'read-change-feed'",
-    "readChangeData": "'read-change-feed'",
-    "startingVersion": "'start-snapshot-id', the snapshot before the first change",
-    "endingVersion": "'end-snapshot-id'",
-    "startingTimestamp": "'start-timestamp', or 'stream-from-timestamp' for readStream",
-    "endingTimestamp": "'end-timestamp'",
+    "readChangeFeed": "'changes'",
+    "readChangeData": "'changes'",
     "maxFilesPerTrigger": "'streaming-max-files-per-micro-batch'",
     "maxBytesPerTrigger": "'streaming-max-rows-per-micro-batch'",
     "ignoreDeletes": "'streaming-skip-delete-snapshots'",
@@ -83,6 +79,11 @@ _OF_READS = {
     "pushdown",
     "wrong-counts",
     "read-change-feed",
+    "changes",
+    "startingversion",
+    "endingversion",
+    "startingtimestamp",
+    "endingtimestamp",
     "start-snapshot-id",
     "end-snapshot-id",
 }

@@ -109,17 +109,31 @@ def _no_moment(shown: str) -> InvalidOptionError:
     )
 
 
+def microseconds(text: str, time_zone: str | None) -> int:
+    """The moment of a timestamp, in microseconds since 1970.
+
+    Raises ValueError for any other text.
+
+    Args:
+        time_zone: the zone of timestamps without an offset; if None, they are refused.
+    """
+    return _timestamp_us(text, time_zone, "expected a timestamp such as 2026-01-31T12:00:00Z")
+
+
 def _timestamp_ms(text: str, time_zone: str | None, unit: str) -> int:
+    expected = f"expected a timestamp such as 2026-01-31T12:00:00Z, or {unit} since 1970"
+    return _timestamp_us(text, time_zone, expected) // 1000
+
+
+def _timestamp_us(text: str, time_zone: str | None, expected: str) -> int:
     try:
         moment = parse_timestamp(text.strip())
     except ValueError:
-        raise ValueError(
-            f"expected a timestamp such as 2026-01-31T12:00:00Z, or {unit} since 1970"
-        ) from None
+        raise ValueError(expected) from None
     if moment.tzinfo is None and time_zone is None:
         raise ValueError(
             "its time zone is not known here; give an offset (2026-01-31T12:00:00Z) or "
             "option('time-zone', '<zone>')"
         )
     micros: int = round_literal(TIMESTAMPTZ, moment, time_zone).floor
-    return micros // 1000
+    return micros

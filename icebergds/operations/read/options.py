@@ -34,13 +34,14 @@ from icebergds.operations.options.values import (
 )
 from icebergds.operations.read.change_options import (
     CHANGE_OPTIONS,
+    SPARK_CHANGE_OPTIONS,
     ChangeOptions,
     parse_change_options,
 )
 from icebergds.operations.read.stream_options import STREAM_OPTIONS
 from icebergds.operations.read.time_travel import TimeTravel
 from icebergds.scan.plan.splits import SplitOptions
-from icebergds.scan.projection import parse_column_list
+from icebergds.scan.projection import FeedColumns, parse_column_list
 from icebergds.scan.read_plan import DEFAULT_BATCH_SIZE, DEFAULT_DELETE_CACHE_BYTES
 from icebergds.spec.snapshot import MAIN_BRANCH
 
@@ -76,6 +77,7 @@ _KNOWN = (
     # Options of writes through a temporary view, which gives its options to reads and writes.
     "isolation-level",
     *CHANGE_OPTIONS,
+    *SPARK_CHANGE_OPTIONS,
     *STREAM_OPTIONS,
 )
 _TIME_TRAVEL = (
@@ -191,9 +193,9 @@ class ReadOptions:
         )
 
     @property
-    def is_feed(self) -> bool:
-        """Whether this reads the change feed, with the change type of each row."""
-        return self.changes is not None and self.changes.is_feed
+    def feed(self) -> FeedColumns | None:
+        """The columns of the change feed; None if it is not read."""
+        return None if self.changes is None else self.changes.feed
 
     @property
     def newest_of(self) -> str | None:

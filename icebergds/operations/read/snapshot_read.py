@@ -88,8 +88,8 @@ def chosen_columns(options: ReadOptions, metadata: TableMetadata, schema: Schema
         InvalidOptionError: a column does not exist, or the change feed cannot have its columns.
     """
     if options.columns is not None:
-        return project_columns(metadata, schema, options.columns, of_feed=options.is_feed)
-    return feed_columns(metadata, schema) if options.is_feed else schema
+        return project_columns(metadata, schema, options.columns, feed=options.feed)
+    return schema if options.feed is None else feed_columns(metadata, schema, options.feed)
 
 
 def check_read(

@@ -14,11 +14,11 @@ from icebergds.catalog.address import TableAddress
 from icebergds.commit.operations import TableState
 from icebergds.errors import InvalidOptionError, NoSuchSnapshotError, ValidationError
 from icebergds.expr.bind import field_ids
+from icebergds.operations.read.change_read import feed_task_groups, resolve_range
 from icebergds.operations.read.options import ReadOptions, split_options
 from icebergds.operations.read.stream_files import SnapshotPart, StreamFiles
 from icebergds.operations.read.stream_options import StreamOptions
 from icebergds.operations.read.time_travel import TimeTravel, resolve_snapshot
-from icebergds.scan.plan.change_tasks import change_task_groups
 from icebergds.scan.plan.changes import ChangePlanner, not_an_append, parent_of
 from icebergds.scan.plan.files import PlannedFile, plan_files
 from icebergds.scan.plan.history import SnapshotRange, range_since, snapshots_between
@@ -136,6 +136,10 @@ class TableStream:
                 )
             snapshots_between(state.metadata, start, head, state.name)
             return self._done(start)
+        if options.changes is not None and options.changes.start is not None:
+            return self._done(
+                resolve_range(state.metadata, options.changes, head, state.name).start
+            )
         if options.start_ms is not None:
             return self._done(range_since(state.metadata, options.start_ms, head, state.name).start)
         if head is None:
@@ -181,7 +185,7 @@ class TableStream:
         for step in self._steps(start, head):
             seen.append(step)
             found = self._files(planner, step)
-            if self.options.is_feed and not step.is_whole:
+            if self.options.changes is not None and not step.is_whole:
                 # All of its files go into one batch: their rows may cancel each other out.
                 size = len(found)
                 if files and size and self._is_over(limits, files + size, rows + _rows(found)):
@@ -218,8 +222,8 @@ class TableStream:
             stop = end.position if of_end else None
             found = self._files(planner, step)[step.first : stop]
             changes.append([_with_ordinal(file, ordinal) for file in found])
-        if self.options.is_feed:
-            return change_task_groups(changes, metadata, schema, self.splits)
+        if (feed := self.options.changes) is not None:
+            return feed_task_groups(feed, changes, self.state, schema, self.splits)
         files = [file for found in changes for file in found]
         return list(pack_files(files, metadata, schema, self.splits))
 
@@ -265,7 +269,7 @@ class TableStream:
     def _plan_files(self, planner: ChangePlanner, step: _Step) -> list[PlannedFile]:
         metadata, snapshot = self.state.metadata, step.snapshot
         if step.is_whole:
-            if self.options.is_feed:
+            if self.options.changes is not None:
                 return planner.changes(snapshot, None, 0)
             plan = self.plan
             return plan_files(
@@ -281,7 +285,7 @@ class TableStream:
             raise self._expired(self._done(snapshot))
         if not snapshot.may_change_rows and parent is not None:
             return []
-        if self.options.is_feed:
+        if self.options.changes is not None:
             return planner.changes(snapshot, parent, 0)
         if snapshot.operation == "append":
             added = planner.added(snapshot, parent)
@@ -405,9 +409,10 @@ def _refuse_other_columns(state: TableState, plan: ReadPlan) -> None:
 
 
 def _with_ordinal(file: PlannedFile, ordinal: int) -> PlannedFile:
-    if file.change is None or file.change.ordinal == ordinal:
+    change = file.change
+    if change is None or change.commit.ordinal == ordinal:
         return file
-    return replace(file, change=replace(file.change, ordinal=ordinal))
+    return replace(file, change=replace(change, commit=replace(change.commit, ordinal=ordinal)))
 
 
 def _rows(files: list[PlannedFile]) -> int:

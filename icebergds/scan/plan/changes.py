@@ -29,7 +29,7 @@ from icebergds.scan.plan.files import (
 from icebergds.scan.plan.history import SnapshotRange
 from icebergds.scan.plan.partition_filters import PartitionFilters
 from icebergds.scan.plan.prune import matching_entries, prune_entries
-from icebergds.scan.tasks import ChangeType
+from icebergds.scan.tasks import ChangeType, FeedCommit
 from icebergds.spec.manifest import ManifestContent, ManifestEntry, ManifestFile
 from icebergds.spec.metadata import TableMetadata
 from icebergds.spec.schema import Schema
@@ -38,6 +38,8 @@ from icebergds.spec.snapshot import Snapshot
 _Deletes = tuple[ManifestEntry, ...]
 _NO_DELETES = AppliedDeletes()
 _NO_STATS: frozenset[int] = frozenset()
+# More milliseconds than will ever have passed since 1970, in decimal for readers.
+_BEFORE_SEQUENCE_NUMBERS = 10**15
 
 
 def plan_changes(
@@ -111,6 +113,15 @@ def parent_of(metadata: TableMetadata, snapshot: Snapshot) -> Snapshot | None:
     return None if parent_id is None else metadata.snapshot_by_id(parent_id)
 
 
+def commit_version(snapshot: Snapshot) -> int:
+    """The number that orders a commit in its table's history: its sequence number.
+
+    Commits of format version 1 have none. They get their time, as a negative number: all of them
+    are older than those with a sequence number.
+    """
+    return snapshot.sequence_number or snapshot.timestamp_ms - _BEFORE_SEQUENCE_NUMBERS
+
+
 def not_an_append(snapshot: Snapshot, table: str, prefix: str = "") -> InvalidOptionError:
     """The error if an incremental append read finds a snapshot of another operation.
 
@@ -171,8 +182,11 @@ class ChangePlanner:
         before, after = self._state(parent), self._state(snapshot)
         stats_ids = before.equality_ids | after.equality_ids
         added, removed = self._differences(before.data, after.data, stats_ids)
-        inserted = FileChange(ChangeType.INSERT, ordinal, snapshot.snapshot_id)
-        deleted = FileChange(ChangeType.DELETE, ordinal, snapshot.snapshot_id)
+        commit = FeedCommit(
+            ordinal, snapshot.snapshot_id, commit_version(snapshot), snapshot.timestamp_ms
+        )
+        inserted = FileChange(ChangeType.INSERT, commit)
+        deleted = FileChange(ChangeType.DELETE, commit)
         found = [
             *(after.planned(entry, inserted) for entry in added),
             *(before.planned(entry, deleted) for entry in removed),

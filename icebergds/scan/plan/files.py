@@ -36,7 +36,7 @@ from icebergds.scan.plan.counts import FileCounts, PlanCounts, count_plan
 from icebergds.scan.plan.delete_index import AppliedDeletes, DeleteIndex, key_types
 from icebergds.scan.plan.partition_filters import PartitionFilters
 from icebergds.scan.plan.prune import matching_entries, prune_entries
-from icebergds.scan.tasks import ChangeType
+from icebergds.scan.tasks import ChangeType, FeedCommit
 from icebergds.spec.manifest import (
     ManifestContent,
     ManifestEntry,
@@ -63,13 +63,11 @@ class FileChange:
     """How a commit changed the rows of a data file.
 
     Attributes:
-        ordinal: number of the commit in the feed, from 0.
         deletes: the change covers only live rows that these deletes delete; None: all live rows.
     """
 
     change_type: ChangeType
-    ordinal: int
-    snapshot_id: int
+    commit: FeedCommit
     deletes: AppliedDeletes | None = None
 
 

@@ -260,12 +260,12 @@ def _time_bounds(
 def _task_change(change: FileChange, table: _DeleteTable) -> TaskChange:
     deletes = change.deletes
     if deletes is None:
-        return TaskChange(change.change_type, change.ordinal, change.snapshot_id)
+        return TaskChange(change.change_type, change.commit)
+    state = change.commit.snapshot_id, change.change_type
     return TaskChange(
         change.change_type,
-        change.ordinal,
-        change.snapshot_id,
+        change.commit,
         True,
         table.add_positions(deletes.position_deletes),
-        table.add_equality(deletes.equality_deletes, (change.snapshot_id, change.change_type)),
+        table.add_equality(deletes.equality_deletes, state),
     )

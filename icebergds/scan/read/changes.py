@@ -24,13 +24,15 @@ from icebergds.scan.read.files import read_scan_tasks
 from icebergds.scan.read.row_fingerprints import Fingerprinter, Fingerprints
 from icebergds.scan.read_plan import ReadPlan
 from icebergds.scan.tasks import CarryoverGroup, ChangeType, ScanTaskGroup, TaskGroup
-from icebergds.spec.reserved import CHANGE_TYPE
+from icebergds.spec.reserved import CHANGE_TYPE, ROW_ID, SPARK_CHANGE_TYPE
 from icebergds.spec.schema import Schema
+from icebergds.spec.types import NestedField
 
 _UPDATES = {
     ChangeType.DELETE: ChangeType.UPDATE_BEFORE,
     ChangeType.INSERT: ChangeType.UPDATE_AFTER,
 }
+_BY_ROW_ID = (ROW_ID.field_id,)
 
 
 def read_task_group(plan: ReadPlan, task_group: TaskGroup) -> Iterator[pa.RecordBatch]:
@@ -56,10 +58,11 @@ def _read(plan: ReadPlan, task_group: TaskGroup) -> Iterator[pa.RecordBatch]:
         yield from read_scan_tasks(plan, task_group)
         return
     for group in task_group.groups:
-        rows = _CarryoverFilter(plan, group)
+        by_row_id = task_group.identifier_ids == _BY_ROW_ID
+        rows = _CarryoverFilter(plan, group, (ROW_ID,) if by_row_id else ())
         if task_group.identifier_ids:
             yield from _with_updates(
-                rows, _Identifiers.of(plan.table_schema, task_group.identifier_ids)
+                rows, _Identifiers.of(rows.first_columns, task_group.identifier_ids)
             )
         else:
             for side in rows.sides:
@@ -69,13 +72,20 @@ def _read(plan: ReadPlan, task_group: TaskGroup) -> Iterator[pa.RecordBatch]:
 class _CarryoverFilter:
     """Reads the rows of a group without carry-overs.
 
+    Args:
+        beside: metadata columns to read behind the data columns, which are not compared.
+
     Attributes:
         sides: in the order in which they must be read.
+        first_columns: the columns that all batches begin with.
     """
 
-    def __init__(self, plan: ReadPlan, group: CarryoverGroup) -> None:
+    def __init__(
+        self, plan: ReadPlan, group: CarryoverGroup, beside: tuple[NestedField, ...] = ()
+    ) -> None:
         compared = plan.table_schema.fields
-        columns = list(compared)
+        self.first_columns = Schema((*compared, *beside))
+        columns = list(self.first_columns.fields)
         self._output_indices = []
         for field in plan.columns.fields:
             if field not in columns:
@@ -84,23 +94,25 @@ class _CarryoverFilter:
         self._schema = schema_to_arrow(plan.columns)
         self._group = group
         self._full_plan = replace(plan, columns=Schema(tuple(columns)))
-        self._compared_plan = replace(plan, columns=Schema(compared))
+        self._first_plan = replace(plan, columns=self.first_columns)
         self._fingerprinter = Fingerprinter.of(compared)
         larger_side = next(side for side in _UPDATES if side is not group.smaller_side)
         self.sides = (larger_side, group.smaller_side)
         self._smaller = FingerprintCounts(
             [
                 self._fingerprints(batch)
-                for batch in read_scan_tasks(self._compared_plan, self._tasks(group.smaller_side))
+                for batch in read_scan_tasks(
+                    replace(plan, columns=Schema(compared)), self._tasks(group.smaller_side)
+                )
             ]
         )
         # Number of carry-overs for each fingerprint; known once the larger side is read.
         self._carryovers = self._smaller.counts
 
     def read(
-        self, side: ChangeType, *, compared_only: bool = False
+        self, side: ChangeType, *, first_only: bool = False
     ) -> Iterator[tuple[pa.RecordBatch, Mask]]:
-        """Batches of one side that begin with all data columns, and a mask of the changed rows.
+        """Batches of one side that begin with `first_columns`, and a mask of the changed rows.
 
         Repeated reads return the same rows. The larger side must be read first: it counts the
         carry-overs.
@@ -109,7 +121,7 @@ class _CarryoverFilter:
         matcher = RowMatcher(
             self._smaller, self._carryovers if is_smaller else self._smaller.counts
         )
-        plan = self._compared_plan if compared_only else self._full_plan
+        plan = self._first_plan if first_only else self._full_plan
         for batch in read_scan_tasks(plan, self._tasks(side)):
             kept = ~matcher.match(self._fingerprints(batch))
             if kept.any():
@@ -146,17 +158,25 @@ class _Identifiers:
     names: tuple[str, ...]
     paths: tuple[tuple[int, ...], ...]
     fingerprinter: Fingerprinter
+    are_row_ids: bool
 
     @staticmethod
     def of(schema: Schema, ids: Sequence[int]) -> _Identifiers:
         paths = [path for i in ids if (path := locate(schema.fields, i)) is not None]
         names = tuple(".".join(schema.paths_by_id[i]) for i in ids)
         fields = [schema.fields_by_id[i] for i in ids]
-        return _Identifiers(names, tuple(paths), Fingerprinter.of(fields))
+        return _Identifiers(names, tuple(paths), Fingerprinter.of(fields), ids == _BY_ROW_ID)
 
     def fingerprints(self, batch: pa.RecordBatch) -> Fingerprints:
         columns = [column_at(batch, path) for path in self.paths]
         return self.fingerprinter.fingerprints(columns, batch.num_rows)
+
+    def known(self, batch: pa.RecordBatch) -> Mask:
+        """Which rows are identified: those of files from before format version 3 have no id."""
+        if not self.are_row_ids:
+            return np.ones(batch.num_rows, np.bool_)
+        mask: Mask = column_at(batch, self.paths[0]).is_valid().to_numpy(zero_copy_only=False)
+        return mask
 
     def text(self, batch: pa.RecordBatch, row: int) -> str:
         values = [column_at(batch, path)[row].as_py() for path in self.paths]
@@ -170,8 +190,8 @@ def _with_updates(rows: _CarryoverFilter, identifiers: _Identifiers) -> Iterator
     known = {
         side: FingerprintCounts(
             [
-                identifiers.fingerprints(batch).filter(kept)
-                for batch, kept in rows.read(side, compared_only=True)
+                identifiers.fingerprints(batch).filter(kept & identifiers.known(batch))
+                for batch, kept in rows.read(side, first_only=True)
             ]
         )
         for side in rows.sides
@@ -183,20 +203,26 @@ def _with_updates(rows: _CarryoverFilter, identifiers: _Identifiers) -> Iterator
             updated = found.filter(is_update)
             is_repeated = (known[side].count(updated) > 1) | (known[other].count(updated) > 1)
             repeated = np.flatnonzero(is_update)[is_repeated]
-            if len(repeated):
+            if len(repeated) and not identifiers.are_row_ids:
                 raise InvalidDataError(
                     "updates cannot be computed: the identifier "
                     f"{identifiers.text(batch, int(repeated[0]))} is not unique among the rows "
                     "that a snapshot deleted or inserted; choose unique identifier-columns, or "
                     "leave out compute-updates"
                 )
+            # A row that several commits changed, and that equals others, may be left several times.
+            is_update[repeated] = False
             yield _filtered(_with_type(rows.output(batch), is_update, _UPDATES[side]), kept)
 
 
 def _with_type(batch: pa.RecordBatch, mask: Mask, change_type: ChangeType) -> pa.RecordBatch:
+    names = {
+        CHANGE_TYPE.field_id: change_type.value,
+        SPARK_CHANGE_TYPE.field_id: change_type.spark_name,
+    }
     for index, field in enumerate(batch.schema):
-        if field_id_of(field) == CHANGE_TYPE.field_id:
-            types = pc.if_else(pa.array(mask), change_type.value, batch.column(index))
+        if (name := names.get(field_id_of(field) or 0)) is not None:
+            types = pc.if_else(pa.array(mask), name, batch.column(index))
             return batch.set_column(index, field, types)
     return batch
 

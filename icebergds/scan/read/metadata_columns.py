@@ -21,12 +21,15 @@ from icebergds.spec.reserved import (
     CHANGE_ORDINAL,
     CHANGE_TYPE,
     COMMIT_SNAPSHOT_ID,
+    COMMIT_TIMESTAMP,
+    COMMIT_VERSION,
     DELETED,
     FILE_PATH,
     LAST_UPDATED_SEQUENCE_NUMBER,
     PARTITION,
     POS,
     ROW_ID,
+    SPARK_CHANGE_TYPE,
     SPEC_ID,
 )
 from icebergds.spec.transforms import IdentityTransform
@@ -103,9 +106,15 @@ def _of_change(column: NestedField, change: TaskChange) -> _Make | None:
         case CHANGE_TYPE.field_id:
             return _constant(column, change.change_type.value)
         case CHANGE_ORDINAL.field_id:
-            return _constant(column, change.ordinal)
+            return _constant(column, change.commit.ordinal)
         case COMMIT_SNAPSHOT_ID.field_id:
-            return _constant(column, change.snapshot_id)
+            return _constant(column, change.commit.snapshot_id)
+        case SPARK_CHANGE_TYPE.field_id:
+            return _constant(column, change.change_type.spark_name)
+        case COMMIT_VERSION.field_id:
+            return _constant(column, change.commit.version)
+        case COMMIT_TIMESTAMP.field_id:
+            return _constant(column, 1000 * change.commit.timestamp_ms)
         case _:
             return None
 

@@ -245,7 +245,7 @@ def _columns(
     if schema is None:
         return chosen_columns(options, state.metadata, table_schema)
     refuse_second_choice(options)
-    return project_load_schema(schema, state, table_schema, of_feed=options.is_feed)
+    return project_load_schema(schema, state, table_schema, feed=options.feed)
 
 
 @dataclass(frozen=True, slots=True)
