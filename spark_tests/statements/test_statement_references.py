@@ -5,6 +5,7 @@ import pytest
 from icebergds.errors import InvalidOptionError, InvalidStatementError
 from icebergds.expr.sql_tokens import sql_tokens
 from icebergds.statements.queries.references import Reference, find_references
+from icebergds.statements.queries.suffixes import spans_of_versions
 from icebergds.statements.text.cursor import Cursor
 from icebergds.statements.text.parameters import with_versions
 
@@ -116,8 +117,111 @@ def test_what_follows_a_name_is_read(
 ) -> None:
     query = f"SELECT * FROM {relation} WHERE y"
     [found] = _found(query)
-    written = None if found.suffix.time is None else found.suffix.time.of(query)
-    assert (found.suffix.options, written, found.suffix.alias) == (options, time, alias)
+    times = {option: span.of(query) for option, span in found.suffix.times.items()}
+    assert (found.suffix.options, found.suffix.alias) == (options, alias)
+    assert times == ({} if time is None else {"as-of-timestamp": time})
+
+
+FROM_1 = {"changes": "true", "startingVersion": "1"}
+
+
+@pytest.mark.parametrize(
+    ("clause", "options", "times", "alias"),
+    [
+        ("FROM VERSION 1", FROM_1, {}, None),
+        ("FROM SYSTEM_VERSION '1' AS x", FROM_1, {}, "x"),
+        ("FROM VERSION 1 EXCLUSIVE x", FROM_1 | {"startingBoundInclusive": "false"}, {}, "x"),
+        (
+            "FROM VERSION 1 INCLUSIVE TO VERSION 'v' EXCLUSIVE",
+            FROM_1
+            | {
+                "startingBoundInclusive": "true",
+                "endingVersion": "v",
+                "endingBoundInclusive": "false",
+            },
+            {},
+            None,
+        ),
+        (
+            "FROM TIMESTAMP '2026-01-01' TO SYSTEM_TIME now() - INTERVAL 1 DAY x",
+            {"changes": "true"},
+            {"startingTimestamp": "'2026-01-01'", "endingTimestamp": "now() - INTERVAL 1 DAY"},
+            "x",
+        ),
+        (
+            "FROM TIMESTAMP TIMESTAMP '2026-01-01' EXCLUSIVE",
+            {"changes": "true", "startingBoundInclusive": "false"},
+            {"startingTimestamp": "TIMESTAMP '2026-01-01'"},
+            None,
+        ),
+        (
+            "FROM VERSION 1 WITH ('computeUpdates' = true, deduplicationMode = 'none') AS x",
+            FROM_1 | {"computeUpdates": "true", "deduplicationMode": "none"},
+            {},
+            "x",
+        ),
+    ],
+)
+def test_changes_of_a_table_are_read(
+    clause: str, options: dict[str, str], times: dict[str, str], alias: str | None
+) -> None:
+    query = f"SELECT * FROM a, t CHANGES {clause} WHERE y"
+    [_, found] = _found(query)
+    assert found.name == ("t",)
+    assert found.span.of(query) == f"t CHANGES {clause}".removesuffix(" AS x").removesuffix(" x")
+    assert (found.suffix.options, found.suffix.alias) == (options, alias)
+    assert {option: span.of(query) for option, span in found.suffix.times.items()} == times
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT qualify, changes FROM t changes",
+        "SELECT changes FROM t AS changes JOIN u",
+        "SELECT changes.a FROM t changes WHERE a",
+        "SELECT 1 FROM (SELECT 1 FROM t changes) u",
+    ],
+)
+def test_changes_is_a_clause_only_before_from(query: str) -> None:
+    found, *_ = _found(query)
+    assert (found.suffix.options, found.suffix.alias) == ({}, "changes")
+
+
+@pytest.mark.parametrize(
+    ("clause", "message"),
+    [
+        ("FROM 5", "expected VERSION or TIMESTAMP at '5'"),
+        ("FROM VERSION 1 TO 5", "expected VERSION or TIMESTAMP at '5'"),
+        ("FROM VERSION 1 TO TIMESTAMP '2026-01-01'", "CHANGES FROM VERSION ends TO VERSION"),
+        ("FROM VERSION 1 WITH (startingversion = 2)", "option 'startingversion' says what CHANGES"),
+    ],
+)
+def test_malformed_changes_are_refused(clause: str, message: str) -> None:
+    with pytest.raises((InvalidOptionError, InvalidStatementError), match=message):
+        _found(f"SELECT * FROM t CHANGES {clause}")
+
+
+def test_changes_are_found_for_parsers_that_do_not_know_them() -> None:
+    clause = "CHANGES FROM VERSION 1\n EXCLUSIVE TO VERSION 'b'"
+    text = f"INSERT INTO u SELECT * FROM t {clause} WITH (a = 1) AS x WHERE y"
+    for query, spans in ((text, [clause]), ("SELECT changes FROM version v", [])):
+        tokens = sql_tokens(query)
+        assert tokens is not None
+        assert [span.of(query) for span in spans_of_versions(Cursor(query, tokens))] == spans
+
+
+@pytest.mark.parametrize(
+    ("relation", "name", "is_stream"),
+    [
+        ("STREAM t CHANGES FROM VERSION 1", "t", True),
+        ("STREAM a.b.t", "a.b.t", True),
+        ("stream t", "stream", False),
+        ("stream", "stream", False),
+    ],
+)
+def test_a_stream_is_named_after_the_word(relation: str, name: str, is_stream: bool) -> None:
+    [found] = _found(f"SELECT * FROM {relation} WHERE x")
+    assert (".".join(found.name), found.is_stream) == (name, is_stream)
 
 
 @pytest.mark.parametrize("relation", ["t@x1", "t@v", "t@ v1", "t@20260131", "t@20261331120000000"])

@@ -24,6 +24,7 @@ class Reference:
         suffix: what follows the name in the relation, such as a version and an alias.
         can_have_alias: whether an alias can be added if the query gives none.
         clause: the number of the FROM clause that contains it.
+        is_stream: whether it is `STREAM name`.
     """
 
     name: tuple[str, ...]
@@ -31,6 +32,7 @@ class Reference:
     suffix: Suffix
     can_have_alias: bool = True
     clause: int = 0
+    is_stream: bool = False
 
     @property
     def span(self) -> Span:
@@ -57,10 +59,13 @@ def find_references(
     if walk.cursor.is_at("SHOW"):
         # For Spark's own tables: `SHOW COLUMNS FROM table FROM namespace` is not a query.
         return []
-    while not walk.cursor.is_done:
-        walk.group(visible)
-        # An unmatched parenthesis: Spark reports it.
-        walk.cursor.take_sign(")")
+    try:
+        while not walk.cursor.is_done:
+            walk.group(visible)
+            # An unmatched parenthesis: Spark reports it.
+            walk.cursor.take_sign(")")
+    finally:
+        query.is_extension |= walk.cursor.is_extension
     return walk.found
 
 
@@ -158,6 +163,7 @@ class _Walk:
     def _named(
         self, visible: frozenset[str], clause: int = 0, *, can_have_alias: bool = True
     ) -> None:
+        is_stream = self._takes_stream()
         start = self.cursor.at
         first = self.cursor.tokens[start]
         name: tuple[str, ...] | None = self.cursor.name()
@@ -170,7 +176,19 @@ class _Walk:
                 return
         suffix = read_suffix(self.cursor)
         if name is not None and (len(name) > 1 or name[0].lower() not in visible):
-            self.found.append(Reference(name, first.start, suffix, can_have_alias, clause))
+            self.found.append(
+                Reference(name, first.start, suffix, can_have_alias, clause, is_stream)
+            )
+
+    def _takes_stream(self) -> bool:
+        """Reads the word of `STREAM name`, unless it is the name of a table itself."""
+        cursor = self.cursor
+        then, after = cursor.peek(1), cursor.peek(2)
+        if not cursor.is_at("STREAM") or then is None or not then.is_identifier or after is None:
+            return False
+        # An alias has no further parts, and no clause of a table behind it.
+        is_clause = after.is_word("CHANGES") and (last := cursor.peek(3)) and last.is_word("FROM")
+        return (after.is_sign(".") or bool(is_clause)) and cursor.take("STREAM")
 
     def _named_by_table(self, visible: frozenset[str]) -> None:
         """Reads the name in the query `TABLE name`, and in the argument `TABLE(name)`."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
@@ -40,6 +42,7 @@ from icebergds.statements.names.tables import NamedTable, find_table
 from icebergds.statements.queries.cached import cached_rows
 from icebergds.statements.queries.needed import Needed
 from icebergds.statements.queries.references import Reference
+from icebergds.statements.queries.suffixes import AS_OF
 from icebergds.statements.queries.temporary_views import TemporaryView
 from icebergds.statements.spark_sql import Arguments, spark_sql
 
@@ -80,7 +83,9 @@ def open_relations(
         if isinstance(source, View):
             found.append(_view(reference, name, source))
             continue
-        behind = {**reference.suffix.options, **_time(scope, text, reference)}
+        if reference.is_stream:
+            raise _no_stream(name, reference)
+        behind = {**reference.suffix.options, **_times(scope, text, reference)}
         if source.options.keys() & behind.keys():
             raise InvalidStatementError(
                 f"{name}: its last part and what follows the name both say what is read; give one"
@@ -245,9 +250,11 @@ def _needed_options(relation: Relation, needed: Needed) -> dict[str, str]:
 
 
 def refuse_version(reference: Reference, view: CatalogName | str) -> None:
-    """Raises InvalidStatementError if a version or options of reads follow the name of a view."""
-    if reference.suffix.options or reference.suffix.time is not None:
-        raise InvalidStatementError(f"{view} is a view: it has no versions and no options of reads")
+    """Raises InvalidStatementError if a version, changes or options follow the name of a view."""
+    if reference.suffix.options or reference.suffix.times:
+        raise InvalidStatementError(
+            f"{view} is a view: it has no versions, no changes and no options of reads"
+        )
 
 
 def _view(reference: Reference, name: CatalogName, view: View) -> Relation:
@@ -255,11 +262,48 @@ def _view(reference: Reference, name: CatalogName, view: View) -> Relation:
     return Relation(reference, name, view, schema=view.schema())
 
 
-def _time(scope: NameScope, text: str, reference: Reference) -> dict[str, str]:
-    """The option to read as of a time; Spark evaluates the expression of the time."""
-    span = reference.suffix.time
-    if span is None:
+def _no_stream(name: CatalogName, reference: Reference) -> UnsupportedFeatureError:
+    of_changes = "changes" in reference.suffix.options
+    verb = "changes" if of_changes else "table"
+    return UnsupportedFeatureError(
+        f"STREAM {name}: statements on tables of our catalogs read no streams; use "
+        f"spark.readStream.{verb}({str(name)!r})"
+        + (", with the bound in option('startingVersion', ...)" if of_changes else "")
+    )
+
+
+def _times(scope: NameScope, text: str, reference: Reference) -> dict[str, str]:
+    """The read options whose values are times; Spark evaluates the expressions of these."""
+    times = reference.suffix.times
+    if not times:
         return {}
-    query = f"SELECT unix_millis(CAST({span.of(text)} AS TIMESTAMP)) AS at"
-    [row] = spark_sql(scope.spark, query, Arguments()).collect()
-    return {"as-of-timestamp": str(row["at"])}
+    for option, span in times.items():
+        if option != AS_OF and _HAS_QUERY.search(span.of(text)):
+            raise InvalidStatementError(
+                "[INVALID_CDC_OPTION.INVALID_TIMESTAMP_EXPR] Invalid Change Data Capture (CDC) "
+                "option. The timestamp expression for CDC queries must not contain subqueries."
+            )
+    values = ", ".join(
+        f"unix_micros(CAST({span.of(text)} AS TIMESTAMP)) AS `{option}`"
+        for option, span in times.items()
+    )
+    [row] = spark_sql(scope.spark, f"SELECT {values}", Arguments()).collect()
+    return {option: _moment(row[option], option, times[option].of(text)) for option in times}
+
+
+_HAS_QUERY = re.compile(r"\(\s*(SELECT|WITH|VALUES|TABLE|FROM)\b", re.IGNORECASE)
+
+
+def _moment(micros: int | None, option: str, written: str) -> str:
+    """A time of Spark as the value of an option."""
+    if option == AS_OF:
+        return str(None if micros is None else micros // 1000)
+    if micros is None:
+        raise InvalidStatementError(
+            "[INVALID_CDC_OPTION.INVALID_TIMESTAMP] Invalid Change Data Capture (CDC) option. The "
+            f"timestamp '{written}' cannot be cast to TIMESTAMP type for CDC queries."
+        )
+    return (_EPOCH + timedelta(microseconds=micros)).isoformat()
+
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

@@ -1,12 +1,16 @@
-"""Reads what follows the name of a table in a query: a version, options, a sample, an alias."""
+"""Reads what follows the name of a table in a query.
+
+That is a version or a range of changes, options, a sample, an alias.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from icebergds.catalog.naming import version_options
-from icebergds.errors import InvalidOptionError
+from icebergds.errors import InvalidOptionError, InvalidStatementError
 from icebergds.expr.sql_tokens import TokenKind
 from icebergds.statements.text.cursor import Cursor, Span
 from icebergds.statements.text.properties import read_properties
@@ -17,9 +21,9 @@ class Suffix:
     """What follows the name of a table.
 
     Attributes:
-        end: where the name, the version and the options end.
+        end: where the name, the version or changes, and the options end.
         options: the read options.
-        time: an expression; the table is read as of its value.
+        times: expressions whose values are the times of further read options, by these.
         alias: the name that the query gives to the relation.
         alias_at: where an alias can be inserted.
         is_sampled: whether only a sample of the rows is read.
@@ -27,10 +31,14 @@ class Suffix:
 
     end: int
     options: Mapping[str, str] = field(default_factory=dict)
-    time: Span | None = None
+    times: Mapping[str, Span] = field(default_factory=dict)
     alias: str | None = None
     alias_at: int = 0
     is_sampled: bool = False
+
+
+AS_OF = "as-of-timestamp"
+"""The option of a read as of a time."""
 
 
 def read_suffix(cursor: Cursor) -> Suffix:
@@ -38,28 +46,63 @@ def read_suffix(cursor: Cursor) -> Suffix:
 
     Raises:
         InvalidStatementError: it is malformed.
-        InvalidOptionError: it gives two versions.
+        InvalidOptionError: it gives two versions, or an option twice.
     """
     options = _version(cursor)
-    time = None
+    times: dict[str, Span] = {}
     if options and any(cursor.is_at(*each) for each in _TRAVELS):
         raise InvalidOptionError(f"{cursor.statement.strip()[:_LONGEST_SHOWN]}: {_TWICE}")
     if _takes(cursor, "VERSION", "SYSTEM_VERSION"):
-        options["versionAsOf"] = str(
-            cursor.text() if cursor.is_at_text() else cursor.integer("a snapshot id or a name")
-        )
+        options["versionAsOf"] = _named_version(cursor)
     elif _takes(cursor, "TIMESTAMP", "SYSTEM_TIME"):
-        time = _expression(cursor)
+        times[AS_OF] = _expression(cursor)
+    elif cursor.take("CHANGES", "FROM"):
+        options["changes"] = "true"
+        _changes(cursor, options, times)
     if cursor.is_at("WITH") and (token := cursor.peek(1)) is not None and token.is_sign("("):
         cursor.next()
         given = read_properties(cursor.group())
-        if {name.lower() for name in given} & {name.lower() for name in options}:
-            raise InvalidOptionError(f"{cursor.statement.strip()[:_LONGEST_SHOWN]}: {_TWICE}")
+        said = {name.lower() for name in (*options, *times)}
+        if twice := [name for name in given if name.lower() in said]:
+            what = f"option {twice[0]!r} says what CHANGES FROM says; leave it out"
+            what = what if "changes" in options else _TWICE
+            raise InvalidOptionError(f"{cursor.statement.strip()[:_LONGEST_SHOWN]}: {what}")
         options |= given
     end = cursor.tokens[cursor.at - 1].end
     is_sampled = _skips_sample(cursor)
     alias_at = cursor.tokens[cursor.at - 1].end
-    return Suffix(end, options, time, _alias(cursor), alias_at, is_sampled)
+    return Suffix(end, options, times, _alias(cursor), alias_at, is_sampled)
+
+
+def _changes(cursor: Cursor, options: dict[str, str], times: dict[str, Span]) -> None:
+    """Reads the bounds of `CHANGES FROM VERSION 1 EXCLUSIVE TO VERSION 2`, from after FROM on."""
+    # Spark 4.1 does not know the clause: what is wrong within it is told by us.
+    was_extension, cursor.is_extension = cursor.is_extension, True
+    by_version = _bound(cursor, "starting", options, times)
+    if cursor.take("TO") and _bound(cursor, "ending", options, times) is not by_version:
+        raise InvalidStatementError(
+            f"{cursor.statement.strip()}: CHANGES FROM VERSION ends TO VERSION, and FROM TIMESTAMP "
+            "ends TO TIMESTAMP"
+        )
+    cursor.is_extension = was_extension
+
+
+def _bound(cursor: Cursor, which: str, options: dict[str, str], times: dict[str, Span]) -> bool:
+    """Reads a bound of changes; returns whether it is a version."""
+    by_version = cursor.take_any("VERSION", "SYSTEM_VERSION") is not None
+    if by_version:
+        options[f"{which}Version"] = _named_version(cursor)
+    elif cursor.take_any("TIMESTAMP", "SYSTEM_TIME"):
+        times[f"{which}Timestamp"] = _expression(cursor)
+    else:
+        raise cursor.error("VERSION or TIMESTAMP")
+    if (word := cursor.take_any("INCLUSIVE", "EXCLUSIVE")) is not None:
+        options[f"{which}BoundInclusive"] = str(word == "INCLUSIVE").lower()
+    return by_version
+
+
+def _named_version(cursor: Cursor) -> str:
+    return str(cursor.text() if cursor.is_at_text() else cursor.integer("a snapshot id or a name"))
 
 
 def _version(cursor: Cursor) -> dict[str, str]:
@@ -81,8 +124,17 @@ def _version(cursor: Cursor) -> dict[str, str]:
 
 
 def spans_of_versions(statement: Cursor) -> Iterator[Span]:
-    """Where versions are given as in `t@v12`."""
+    """Where versions are given as in `t@v12`, and where changes are."""
     tokens = statement.tokens
+    cursor = Cursor(statement.statement, tokens, statement.at, statement.end)
+    while not cursor.is_done:
+        start = cursor.at
+        if not cursor.take("CHANGES", "FROM"):
+            cursor.next()
+            continue
+        with suppress(InvalidStatementError):
+            _changes(cursor, {}, {})
+            yield Span(tokens[start].start, tokens[cursor.at - 1].end)
     for at in range(statement.at + 1, statement.end - 1):
         sign, then = tokens[at], tokens[at + 1]
         is_near = sign.is_sign("@") and then.start == sign.end
@@ -92,7 +144,10 @@ def spans_of_versions(statement: Cursor) -> Iterator[Span]:
 
 _LONGEST_SHOWN = 200
 _WORDS = ("VERSION", "SYSTEM_VERSION", "TIMESTAMP", "SYSTEM_TIME")
-_TRAVELS = [(*first, word, "AS", "OF") for word in _WORDS for first in ((), ("FOR",))]
+_TRAVELS = [
+    ("CHANGES", "FROM"),
+    *((*first, word, "AS", "OF") for word in _WORDS for first in ((), ("FOR",))),
+]
 _TWICE = (
     "[MULTIPLE_TIME_TRAVEL_SPEC] Cannot specify time travel in more than one of: the '@' suffix in "
     "the table name, the time travel clause, and the read options."

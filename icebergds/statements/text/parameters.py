@@ -29,20 +29,28 @@ def with_literals(
 def with_versions(
     text: str, tokens: Sequence[Token], parameters: Any, *, has_escapes: bool = True
 ) -> tuple[str, Any]:
-    """The text with values for the parameters after AS OF only, and the remaining parameters.
+    """The text with values for the parameters of versions and times only, and the others.
+
+    These follow AS OF, or a bound of CHANGES FROM.
 
     Arguments and errors are those of `with_literals`.
     """
     behind = frozenset(
         at
         for index in range(2, len(tokens))
-        if tokens[index - 2].is_word("AS") and tokens[index - 1].is_word("OF")
+        if _is_before_version(tokens[index - 2], tokens[index - 1])
         for at in range(index, _end_of_operand(tokens, index))
     )
     written, used = _with_literals(text, tokens, parameters, behind, has_escapes)
     if used:
         parameters = [value for at, value in enumerate(parameters) if at not in used]
     return written, parameters
+
+
+def _is_before_version(first: Token, second: Token) -> bool:
+    if first.is_word("FROM", "TO"):
+        return second.is_word("VERSION", "SYSTEM_VERSION", "TIMESTAMP", "SYSTEM_TIME")
+    return first.is_word("AS") and second.is_word("OF")
 
 
 def _with_literals(
