@@ -102,6 +102,7 @@ if TYPE_CHECKING:
         ViewMetadata,
         ViewVersion,
     )
+    from icebergds.statements.changes import changes
     from icebergds.statements.registration import register, unregister
     from icebergds.statements.run import sql
     from icebergds.types import (
@@ -241,6 +242,7 @@ _NAMES = {
         "ViewMetadata",
         "ViewVersion",
     ),
+    "icebergds.statements.changes": ("changes",),
     "icebergds.statements.registration": ("register", "unregister"),
     "icebergds.statements.run": ("sql",),
     "icebergds.types": (
@@ -384,6 +386,7 @@ __all__ = [
     "ViewVersion",
     "VoidTransform",
     "YearTransform",
+    "changes",
     "delete_reachable_files",
     "load_catalog",
     "load_table",

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
 
+import pyspark
+
 from icebergds.spark import native_failures, registration, session_verbs, stream_verbs, verbs
 from icebergds.spark.frames import readers
 from icebergds.spark.session import is_connect
@@ -29,12 +31,14 @@ class Patch:
         owner: the class or module that has it, by its name in `OWNERS`.
         replacement: makes our attribute from Spark's own.
         why: what it does for registered sessions, as the documentation says it.
+        is_added: whether versions of Spark that lack the attribute get it, too.
     """
 
     owner: str
     attribute: str
     replacement: Callable[[Any], Any]
     why: str
+    is_added: bool = False
 
 
 _CONNECT = "pyspark.sql.connect."
@@ -66,6 +70,7 @@ _CATALOGS = "catalogs that are set later are known at once"
 _REFUSED = "refuses `icebergpy` for tables of Spark's own catalog"
 _SORTED = "shuffles and sorts rows as the tables ask for"
 _SOURCE = "gives the session the data source"
+_CHANGES = "takes names of tables of our catalogs; Spark before 4.2 has no such method"
 _PARTITIONED = "partitions the table that a stream creates"
 
 PATCHES = (
@@ -86,6 +91,7 @@ PATCHES = (
     Patch("DataFrameReader", "format", verbs.noting_format, _FORMAT),
     Patch("DataFrameReader", "load", readers.load, "gives DataFrames that leave out files"),
     Patch("DataFrameReader", "table", readers.table, _TABLES),
+    Patch("DataFrameReader", "changes", verbs.changes, _CHANGES, is_added=True),
     Patch("DataFrameWriter", "format", verbs.noting_format, _FORMAT),
     Patch("DataFrameWriter", "save", save_writer.save, _SORTED),
     Patch("DataFrameWriter", "saveAsTable", save_writer.save_as_table, _TABLES),
@@ -99,6 +105,7 @@ PATCHES = (
     Patch("DataFrameWriterV2", "replace", table_writer.explaining, _UNKNOWN),
     Patch("DataStreamReader", "format", stream_verbs.format, _SOURCE),
     Patch("DataStreamReader", "table", stream_verbs.table, _TABLES),
+    Patch("DataStreamReader", "changes", verbs.changes, _CHANGES, is_added=True),
     Patch("DataStreamWriter", "format", stream_verbs.format, _SOURCE),
     Patch("DataStreamWriter", "partitionBy", stream_verbs.partition_by, _PARTITIONED),
     Patch("DataStreamWriter", "start", stream_verbs.start, _PARTITIONED),
@@ -116,6 +123,7 @@ PATCHES = (
 class _Applied:
     own: Any
     ours: Any
+    is_added: bool
 
 
 _applied: dict[tuple[Any, str], _Applied] = {}
@@ -129,10 +137,25 @@ def apply_patches(spark: SparkSession) -> None:
             owner = resolve_name(place)
             key = owner, patch.attribute
             # Not every version of Spark has every attribute.
-            if key not in _applied and patch.attribute in vars(owner):
-                own = vars(owner)[patch.attribute]
-                _applied[key] = applied = _Applied(own, patch.replacement(own))
+            is_missing = patch.attribute not in vars(owner)
+            if key not in _applied and (patch.is_added or not is_missing):
+                own = _missing(patch.attribute) if is_missing else vars(owner)[patch.attribute]
+                _applied[key] = applied = _Applied(own, patch.replacement(own), is_missing)
                 setattr(owner, patch.attribute, applied.ours)
+
+
+def _missing(attribute: str) -> Callable[..., Any]:
+    """What a method that this version of Spark lacks does for what is not ours."""
+
+    def missing(self: Any, *args: Any, **kwargs: Any) -> Any:
+        raise AttributeError(
+            f"{type(self).__name__!r} object has no attribute {attribute!r} in Spark "
+            f"{pyspark.__version__}; icebergds has it for names of tables of its catalogs, in "
+            "registered sessions"
+        )
+
+    missing.__name__ = attribute
+    return missing
 
 
 def undo_patches() -> None:
@@ -140,7 +163,10 @@ def undo_patches() -> None:
     for (owner, attribute), applied in list(_applied.items()):
         # Code that wraps ours keeps calling it; it then finds no registered session.
         if vars(owner)[attribute] is applied.ours:
-            setattr(owner, attribute, applied.own)
+            if applied.is_added:
+                delattr(owner, attribute)
+            else:
+                setattr(owner, attribute, applied.own)
             del _applied[owner, attribute]
 
 

@@ -34,13 +34,15 @@ _SESSION = "_icebergds_session"
 
 
 class Statements(Protocol):
-    """What `spark.sql`, `spark.table` and `spark.catalog` do in a session."""
+    """What `spark.sql`, `spark.table` and `spark.catalog` do in a session, and names mean."""
 
     def sql(self, spark: SparkSession, /, *args: Any, **kwargs: Any) -> DataFrame: ...
 
     def table(self, spark: SparkSession, tableName: str, /) -> DataFrame: ...  # noqa: N803
 
     def catalog(self, spark: SparkSession, /) -> Any: ...
+
+    def whole_name(self, spark: SparkSession, table: str, /) -> str | None: ...
 
 
 @dataclass(frozen=True, slots=True)

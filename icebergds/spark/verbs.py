@@ -53,6 +53,31 @@ def noting_format(of_spark: Callable[..., Any]) -> Callable[..., Any]:
     return format
 
 
+def changes(of_spark: Callable[..., Any]) -> Callable[..., Any]:
+    """`changes` of readers, of batches and of streams."""
+
+    @wraps(of_spark)
+    def changes(self: Any, tableName: str) -> Any:  # noqa: N803 - the name in PySpark
+        session = session_of_verb(self)
+        name = _our_name(session, tableName) if isinstance(tableName, str) else None
+        if name is None:
+            return of_spark(self, tableName)
+        with acting_in(session):
+            named = named_table({}, name)
+        reader = self.format(FORMAT).option("changes", "true").option("catalog", named["catalog"])
+        return reader.load(named["path"])
+
+    return changes
+
+
+def _our_name(session: SparkSession, table: str) -> str | None:
+    """The whole name of a table of our catalogs; None for others."""
+    known = registered(session)
+    if known is not None and known.statements is not None:
+        return known.statements.whole_name(session, table)
+    return table if known is not None and names_our_table(session, table) else None
+
+
 def has_format(verb: Any) -> bool:
     """Whether this format was chosen for a reader or writer."""
     return getattr(verb, _IS_FORMAT, False)

@@ -16,7 +16,7 @@ from icebergds.statements.queries.temporary_views import temporary_view
 from icebergds.statements.run import sql
 from icebergds.statements.session_catalog import catalog_of_session
 
-__all__ = ["catalog", "sql", "table"]
+__all__ = ["catalog", "sql", "table", "whole_name"]
 
 _CATALOG = "_icebergds_catalog"
 
@@ -46,6 +46,13 @@ def table(spark: SparkSession, tableName: str) -> DataFrame:  # noqa: N803 - the
         except NoSuchTableError:
             pass
     return sql(spark, f"TABLE {whole}{at}")
+
+
+def whole_name(spark: SparkSession, table: str) -> str | None:
+    """The name of a table or view with that of our catalog; None if it is Spark's own."""
+    with acting_in(spark):
+        name = NameScope(spark).table(table_name_parts(table) or (table,))
+    return None if name is None else str(name)
 
 
 def catalog(spark: SparkSession) -> Any:

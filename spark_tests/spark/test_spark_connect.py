@@ -363,7 +363,8 @@ def test_tables_are_defined_with_sql_through_connect(seen: Seen) -> None:
 
 
 def test_tables_and_views_are_described_in_sql_through_connect(seen: Seen) -> None:
-    results = {key: each for key, each in seen["sql of views"].items() if key != "catalog"}
+    others = ("catalog", "changes")
+    results = {key: each for key, each in seen["sql of views"].items() if key not in others}
     plan = results.pop("EXPLAIN SELECT * FROM t WHERE name = 'b'")[0][0]
     assert plan.startswith("== Physical Plan ==\n")
     assert "files      1 of 2 kept" in plan
@@ -385,9 +386,20 @@ def test_tables_and_views_are_described_in_sql_through_connect(seen: Seen) -> No
         "SELECT * FROM cached": [[2]],
         "CACHE TABLE t": [],
         "SELECT * FROM t ORDER BY id": [[1, "a"], [2, "b"], [3, "c"]],
+        "SELECT id, _change_type, _commit_version FROM t CHANGES FROM VERSION 2": [
+            [3, "insert", 2]
+        ],
+        "SELECT id FROM STREAM t CHANGES FROM VERSION 2": "UnsupportedFeatureError",
         "SELECT a FROM seen ORDER BY a": [[1], [2], [3]],
         "CREATE OR REPLACE TEMPORARY VIEW seen AS SELECT 7 AS a": [],
         "SELECT max(a) FROM seen": [[7]],
+    }
+
+
+def test_readers_of_connect_have_changes(seen: Seen) -> None:
+    assert seen["sql of views"]["changes"] == {
+        "batch": [[3, "c", "insert", 2]],
+        "stream": [True, ["id", "name", "_change_type", "_commit_version", "_commit_timestamp"]],
     }
 
 

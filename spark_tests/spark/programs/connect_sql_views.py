@@ -31,6 +31,7 @@ def see(spark: SparkSession, directory: str) -> dict[str, Any]:
     seen = {text: _result(spark, text) for text in _BEFORE}
     table.append(spark.createDataFrame([(3, "c")], "id bigint, name string"))
     seen |= {text: _result(spark, text) for text in _AFTER}
+    seen["changes"] = _changes(spark)
     seen["catalog"] = _catalog(spark)
     spark.sql("USE spark_catalog")
     register(spark)
@@ -59,10 +60,22 @@ _BEFORE = (
 # More rows are appended between them.
 _AFTER = (
     "SELECT * FROM t ORDER BY id",
+    "SELECT id, _change_type, _commit_version FROM t CHANGES FROM VERSION 2",
+    "SELECT id FROM STREAM t CHANGES FROM VERSION 2",
     "SELECT a FROM seen ORDER BY a",
     "CREATE OR REPLACE TEMPORARY VIEW seen AS SELECT 7 AS a",
     "SELECT max(a) FROM seen",
 )
+
+
+def _changes(spark: SparkSession) -> dict[str, Any]:
+    """The changes of the last commit, as readers give them."""
+    batch = spark.read.option("startingVersion", "2").changes("views.db.t")
+    stream = spark.readStream.option("startingVersion", "2").changes("t")
+    return {
+        "batch": [list(row)[:4] for row in batch.collect()],
+        "stream": [stream.isStreaming, stream.columns],
+    }
 
 
 def _catalog(spark: SparkSession) -> dict[str, Any]:
