@@ -12,6 +12,7 @@ from __future__ import annotations
 import logging
 import weakref
 from collections.abc import Callable
+from dataclasses import dataclass
 from enum import StrEnum
 from functools import reduce
 from typing import Any, TypeVar
@@ -30,8 +31,8 @@ _found: weakref.WeakKeyDictionary[Any, dict[str, Any]] = weakref.WeakKeyDictiona
 _empty: weakref.WeakKeyDictionary[SparkSession, dict[str, Any]] = weakref.WeakKeyDictionary()
 _MOST_EMPTY = 64
 
-# The arguments of an entry in Spark's catalog, after its name.
-_entries: weakref.WeakKeyDictionary[Any, list[Any]] = weakref.WeakKeyDictionary()
+_CATALOG = "org.apache.spark.sql.catalyst.catalog"
+_entries: weakref.WeakKeyDictionary[Any, _PartsOfEntries] = weakref.WeakKeyDictionary()
 
 _logged: set[Private] = set()
 
@@ -147,13 +148,27 @@ def is_resolved(frame: DataFrame) -> bool:
     )
 
 
-def relation_plan(spark: SparkSession, relation: Any, attributes: Any, title: str = "") -> Any:
+@dataclass(frozen=True, slots=True)
+class Title:
+    """What Spark's UI, `explain` and listeners call a scan.
+
+    Attributes:
+        text: the name of the table, and more.
+        location: of the table; listeners ask for it.
+    """
+
+    text: str
+    location: str
+
+
+def relation_plan(
+    spark: SparkSession, relation: Any, attributes: Any, title: Title | None = None
+) -> Any:
     """A logical plan that returns the columns of a `BaseRelation` as attributes.
 
     Args:
         spark: a classic session.
         attributes: named as the columns.
-        title: what Spark's UI and `explain` call the scan.
     """
     none = in_jvm(spark, NONE)
     plan = in_jvm(spark, "org.apache.spark.sql.execution.datasources.LogicalRelation")
@@ -161,25 +176,45 @@ def relation_plan(spark: SparkSession, relation: Any, attributes: Any, title: st
     return plan(relation, attributes, table, False, none)
 
 
-def _entitled(spark: SparkSession, title: str) -> Any:
-    """An entry of Spark's own catalog, in no catalog, that has nothing but a name; or none."""
-    none = in_jvm(spark, NONE)
-    if not title:
+def _entitled(spark: SparkSession, title: Title | None) -> Any:
+    """An entry of Spark's own catalog, in no catalog, with a name and a location; or none."""
+    none, some = in_jvm(spark, NONE), in_jvm(spark, "scala.Some")
+    if title is None:
         return none
-    name = in_jvm(spark, "org.apache.spark.sql.catalyst.TableIdentifier")(title, none, none)
-    entry = "org.apache.spark.sql.catalyst.catalog.CatalogTable"
-    if (rest := _entries.get(spark._jvm)) is None:
-        catalog = "org.apache.spark.sql.catalyst.catalog"
-        made = in_jvm(spark, "java.lang.Class.forName")(entry).getConstructors()
-        given = [
-            in_jvm(spark, f"{catalog}.CatalogTableType.EXTERNAL")(),
-            in_jvm(spark, f"{catalog}.CatalogStorageFormat.empty")(),
-            in_jvm(spark, "org.apache.spark.sql.types.StructType")(),
-        ]
-        defaults = range(len(given) + 2, made[0].getParameterCount() + 1)
-        rest = [*given, *(in_jvm(spark, f"{entry}.apply$default${n}")() for n in defaults)]
-        _entries[spark._jvm] = rest
-    return in_jvm(spark, "scala.Some")(in_jvm(spark, entry)(name, *rest))
+    if (known := _entries.get(spark._jvm)) is None:
+        known = _entries[spark._jvm] = _parts_of_entries(spark)
+    name = in_jvm(spark, "org.apache.spark.sql.catalyst.TableIdentifier")(title.text, none, none)
+    uri = in_jvm(spark, "org.apache.hadoop.fs.Path")(title.location).toUri()
+    storage = in_jvm(spark, f"{_CATALOG}.CatalogStorageFormat")(some(uri), *known.storage)
+    entry = in_jvm(spark, f"{_CATALOG}.CatalogTable")
+    return some(entry(name, known.kind, storage, *known.others))
+
+
+@dataclass(frozen=True, slots=True)
+class _PartsOfEntries:
+    """What all entries of Spark's own catalog have in common here.
+
+    Attributes:
+        kind: of the table.
+        storage: all about it but the location.
+        others: what follows the storage.
+    """
+
+    kind: Any
+    storage: list[Any]
+    others: list[Any]
+
+
+def _parts_of_entries(spark: SparkSession) -> _PartsOfEntries:
+    empty = in_jvm(spark, f"{_CATALOG}.CatalogStorageFormat.empty")()
+    entry = f"{_CATALOG}.CatalogTable"
+    count = in_jvm(spark, "java.lang.Class.forName")(entry).getConstructors()[0].getParameterCount()
+    defaults = (in_jvm(spark, f"{entry}.apply$default${n}")() for n in range(5, count + 1))
+    return _PartsOfEntries(
+        in_jvm(spark, f"{_CATALOG}.CatalogTableType.EXTERNAL")(),
+        [empty.productElement(at) for at in range(1, empty.productArity())],
+        [in_jvm(spark, "org.apache.spark.sql.types.StructType")(), *defaults],
+    )
 
 
 def is_relation(plan: Any) -> bool:

@@ -12,7 +12,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
-from icebergds.spark.jvm import NONE, in_jvm, new_attributes, relation_plan, resolved_dataset
+from icebergds.spark.jvm import NONE, Title, in_jvm, new_attributes, relation_plan, resolved_dataset
 
 _SOURCES = "org.apache.spark.sql.execution.datasources"
 
@@ -24,7 +24,7 @@ def known_files(
     addresses: Sequence[str],
     sizes: Sequence[int],
     options: Mapping[str, str],
-    title: str,
+    title: Title | None,
 ) -> DataFrame | None:
     """The rows of Parquet files in classic Spark; None if Spark does not find all of them.
 
@@ -64,7 +64,7 @@ def listed_files(
     schema: StructType,
     addresses: Sequence[str],
     options: Any,
-    title: str,
+    title: Title | None,
 ) -> DataFrame | None:
     """The rows of Parquet files that Spark lists by the session's settings, as `known_files`.
 
@@ -88,7 +88,7 @@ class _Relation:
     session: Any
     schema: StructType
     options: Any
-    title: str
+    title: Title | None
 
     def paths(self, addresses: Iterable[str]) -> list[Any]:
         return list(map(in_jvm(self.spark, "org.apache.hadoop.fs.Path"), addresses))

@@ -36,6 +36,7 @@ from icebergds.spark.file_addresses import (
     row_name,
     storage_obstacle,
 )
+from icebergds.spark.jvm import Title
 from icebergds.spark.kept_relations import kept_output
 from icebergds.spark.native_deletes import listed_sizes, without_deleted
 from icebergds.spark.native_failures import know_native_files
@@ -90,7 +91,7 @@ def native_frame(
     others: Sequence[NestedField] = (),
     deleted: Mapping[str, PositionSet] | None = None,
     by_position: bool = False,
-    title: str = "",
+    title: Title | None = None,
 ) -> DataFrame | None:
     """Reads files with Spark's own reader; the columns are those of the plan, all nullable.
 

@@ -16,7 +16,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
-from icebergds.spark.jvm import Private, in_jvm, with_private
+from icebergds.spark.jvm import Private, Title, in_jvm, with_private
 from icebergds.spark.kept_relations import keep_rows, kept_rows
 from icebergds.spark.known_files import known_files, listed_files
 
@@ -75,7 +75,7 @@ class SessionById:
 
 
 def parquet_by_id(
-    spark: SparkSession, schema: StructType, addresses: Sequence[str], title: str
+    spark: SparkSession, schema: StructType, addresses: Sequence[str], title: Title | None
 ) -> DataFrame | None:
     """The rows of Parquet files in classic Spark; None if Spark cannot access them.
 
@@ -108,7 +108,7 @@ def parquet_with_options(
     addresses: Sequence[str],
     options: Mapping[str, str],
     sizes: Sequence[int],
-    title: str,
+    title: Title | None,
 ) -> DataFrame | None:
     """The rows of Parquet files that Hadoop opens by options, as `parquet_by_id`.
 

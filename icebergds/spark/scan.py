@@ -39,6 +39,7 @@ from icebergds.scan.plan.stored_names import all_schemas
 from icebergds.scan.read_plan import ReadPlan
 from icebergds.scan.tasks import TaskGroup
 from icebergds.spark.errors import own_errors, prepare_thread
+from icebergds.spark.jvm import Title
 from icebergds.spark.local_rows import local_batches, no_rows
 from icebergds.spark.native import has_native_scans, has_sizes, native_frame
 from icebergds.spark.native_groups import FileGroup, group_files
@@ -231,7 +232,7 @@ def _native_frame(
     return (reduce(DataFrame.union, frames) if frames else None), read, unread
 
 
-def _title(scan: PlannedScan, files: Sequence[PlannedFile]) -> str:
+def _title(scan: PlannedScan, files: Sequence[PlannedFile]) -> Title:
     """What Spark's UI and `explain` call the scan of some of a scan's files."""
     size = sum(file.entry.data_file.file_size_in_bytes for file in files)
     every = len(scan.files) + scan.counts.files.skipped
@@ -249,7 +250,7 @@ def _title(scan: PlannedScan, files: Sequence[PlannedFile]) -> str:
             if some
         ),
     ]
-    return f"{scan.state.name} ({', '.join(parts)})"
+    return Title(f"{scan.state.name} ({', '.join(parts)})", scan.state.metadata.location)
 
 
 def _deleted(scan: PlannedScan, files: Sequence[PlannedFile]) -> dict[str, PositionSet]:

@@ -62,6 +62,10 @@ def test_sparks_ui_names_the_table_and_says_what_is_read_of_it(
     plan: Any = read._jdf.queryExecution().executedPlan()
     assert f"parquet lake.db.t (1 of 4 files, {size}, 1 deletion vector)" in plan.toString()
     assert read.count() == 24
+    # Listeners, such as that of OpenLineage, ask an entry of Spark's catalog where it is.
+    leaf: Any = table.scan("part = 2").to_df(front)._jdf.queryExecution().analyzed()
+    entry = leaf.collectLeaves().head().catalogTable().get()
+    assert entry.location().getPath() == table.location()
 
 
 def test_every_process_reports_its_part(
