@@ -220,7 +220,8 @@ def _run(common: Common, run: Callable[[], Answer | None], words: Callable[[str]
             sys.stdout.flush()
         except OSError as no_output:
             _end_output()
-            _tell(no_output, False, words)
+            if common.as_json:
+                _tell(no_output, False, words)
         return Exit.FAILED
     return answer.status
 
