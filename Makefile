@@ -183,8 +183,8 @@ $(SPARK41)/.installed: pyproject.toml
 
 $(NEWEST)/.installed: pyproject.toml
 	$(NEWEST_PYTHON) -m venv $(NEWEST)
-	$(NEWEST)/bin/python -m pip install --quiet --editable ".[report,sql-sqlite,yaml]" \
-		duckdb polars pytest pytest-rerunfailures hypothesis
+	$(NEWEST)/bin/python -m pip install --quiet --editable ".[otel,report,sql-sqlite,yaml]" \
+		duckdb opentelemetry-sdk polars pytest pytest-rerunfailures hypothesis
 	touch $@
 
 $(TOOLS)/.installed: pyproject.toml

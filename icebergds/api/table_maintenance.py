@@ -11,6 +11,7 @@ from icebergds.api.jobs import filter_argument, task_runner, zone_of
 from icebergds.api.progress import ProgressOption, shows_progress
 from icebergds.api.rewrite import rewrite_files, rewriter_of
 from icebergds.api.table_base import TableBase
+from icebergds.catalog.filesystem.commits import check_changeable
 from icebergds.commit.retention import ExpiryRequest
 from icebergds.errors import InvalidOptionError
 from icebergds.expr.nodes import Expr
@@ -187,7 +188,8 @@ class TableMaintenance(TableBase):
             The findings, and what was looked at. A notebook shows it as a table.
 
         Raises:
-            InvalidOptionError: an argument is wrong, or the table has no such branch.
+            InvalidOptionError: an argument is wrong, or the table has no such branch; or it was
+                copied or moved, so that its metadata names the files of another table.
             UnsupportedFeatureError: an encrypted table is to be repaired, or files are to be opened
                 of which the catalog restricts the rows.
             MissingFileError, CorruptFileError: a manifest of the branch that is to be repaired
@@ -199,6 +201,8 @@ class TableMaintenance(TableBase):
         if not flag_argument("repair", repair):
             if name := text_argument("branch", branch):
                 check_maintained_branch(self._state, name)
+            if self._operations is not None:
+                check_changeable(self._operations, self._state)
             return verify(self._state, chosen, task_runner(spark))
         with nothing_committed(self.name):
             table = self._current()

@@ -25,6 +25,8 @@ from icebergds.cli.many import NamedTable, OfTable, each_table, tables_of
 from icebergds.cli.place import Place
 from icebergds.cli.spark import quiet_session
 from icebergds.display import counted, size_text
+from icebergds.errors import InvalidOptionError
+from icebergds.suggestions import nearest_of
 
 _Number = TypeVar("_Number", int, float)
 
@@ -36,7 +38,7 @@ if TYPE_CHECKING:
         Table,
         TableHealth,
     )
-    from icebergds.cli.fleet_policy import FleetPolicy
+    from icebergds.cli.fleet_policy import FleetPolicy, Rule
 
 
 def maintain(
@@ -62,7 +64,11 @@ def maintain(
     chosen = FleetPolicy() if policy is None else read_policy(policy)
     if check:
         return Answer({"policy": str(policy), "rules": len(chosen.rules)}, "the policy is right")
-    tables = [table for table in tables_of(at, target) if chosen.of_table(table.name) is not None]
+    every = tables_of(at, target)
+    unmatched = chosen.unmatched(table.name for table in every) if every else []
+    if target is None or "." not in target:
+        _refuse_idle_skips(policy, unmatched, every)
+    tables = [table for table in every if chosen.of_table(table.name) is not None]
     measured = list(each_table(tables, lambda table: table.health(), jobs))
     run = _Run(chosen, apply, jobs)
     for failed in measured:
@@ -75,7 +81,22 @@ def maintain(
     with session, ThreadPoolExecutor(jobs) as pool:
         for _ in pool.map(run.maintain, ordered):
             pass
+    run.left_alone = len(every) - len(tables)
+    run.unmatched = [rule.match for rule in unmatched]
     return run.answer(len(tables), len(ordered))
+
+
+def _refuse_idle_skips(
+    policy: Path | None, unmatched: Sequence[Rule], tables: Sequence[NamedTable]
+) -> None:
+    """Refuses a rule that is to leave one table alone, and leaves none: it may be misspelt."""
+    for rule in unmatched:
+        if rule.skip and not any(sign in rule.match for sign in "*?["):
+            near = nearest_of(rule.match, [table.name for table in tables])
+            raise InvalidOptionError(
+                f"policy {policy}: match = {rule.match!r} with skip = true matches no table, so "
+                f"that it protects none; names begin with that of the catalog; {near}"
+            )
 
 
 @dataclass(slots=True)
@@ -87,6 +108,9 @@ class _Run:
         bytes_read: by the tables that are done.
         bytes_allowed: for the tables that are worked on, if there is a budget.
         counts: steps by their state, and failed tables.
+        not_begun: the tables that the budget or its windows left out.
+        left_alone: how many tables a rule leaves alone.
+        unmatched: patterns of rules that match no table.
     """
 
     policy: FleetPolicy
@@ -97,6 +121,8 @@ class _Run:
     bytes_allowed: int = 0
     counts: Counter[str] = field(default_factory=Counter)
     not_begun: list[str] = field(default_factory=list)
+    left_alone: int = 0
+    unmatched: Sequence[str] = ()
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def maintain(self, table: NamedTable) -> None:
@@ -130,18 +156,27 @@ class _Run:
             "with_something_to_do": sick,
             "counts": dict(self.counts),
             "not_begun": self.not_begun,
+            "left_alone": self.left_alone,
+            "rules_without_tables": list(self.unmatched),
             "bytes_read": self.bytes_read,
             "seconds": round(seconds, 3),
             "applied": self.apply,
         }
         parts = [f"{number:,} {what}" for what, number in self.counts.items()]
         if self.not_begun:
-            parts.append(f"{counted(len(self.not_begun), 'table')} not begun, as the budget ended")
+            parts.append(
+                f"{counted(len(self.not_begun), 'table')} not begun, outside of the budget or its "
+                "windows"
+            )
+        if self.left_alone:
+            parts.append(f"{counted(self.left_alone, 'table')} left alone by a rule")
         shown = (
             f"{counted(tables, 'table')}, {sick:,} with something to do: "
             f"{', '.join(parts) or 'nothing was worth it'}; {size_text(self.bytes_read)} read, "
             f"{seconds:,.0f} s{'' if self.apply else '; dry run, --apply does it'}"
         )
+        if self.unmatched:
+            shown += f"\nno table matches {', '.join(map(repr, self.unmatched))}"
         return Answer({"summary": data}, shown, self._status(sick))
 
     def _status(self, sick: int) -> Exit:

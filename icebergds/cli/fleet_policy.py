@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from datetime import datetime, time
 from fnmatch import fnmatchcase
@@ -74,6 +74,13 @@ class FleetPolicy:
                 changes.update(rule.changes)
                 skip = rule.skip
         return None if skip else policy_of(None, changes)
+
+    def unmatched(self, names: Iterable[str]) -> list[Rule]:
+        """The rules that match none of the names."""
+        names = list(names)
+        return [
+            rule for rule in self.rules if not any(fnmatchcase(name, rule.match) for name in names)
+        ]
 
     @property
     def needs_spark(self) -> bool:

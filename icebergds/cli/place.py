@@ -121,11 +121,12 @@ def properties_of(texts: list[str], option: str = "--property") -> dict[str, str
 
 
 def moment(text: str | None) -> timedelta | str | None:
-    """An age such as `7d`, or a time."""
+    """An age such as `7d` or `12h ago`, or a time."""
     if text is None:
         return None
     units = {"d": "days", "h": "hours", "m": "minutes", "s": "seconds"}
-    number, unit = text[:-1], units.get(text[-1:])
+    age = text.removesuffix("ago").strip()
+    number, unit = age[:-1], units.get(age[-1:])
     try:
         return text if unit is None else timedelta(**{unit: float(number)})
     except (ValueError, OverflowError):

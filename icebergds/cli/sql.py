@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from icebergds.cli.answer import Answer, Grid, print_answer, print_error
+from icebergds.cli.answer import Answer, Exit, Grid, print_answer, print_error
 from icebergds.cli.command import command, error_text
 from icebergds.cli.place import Place
 from icebergds.cli.rows import SHOWN, grid_of
@@ -83,7 +83,12 @@ def _shown(rows: DataFrame, limit: int | None) -> Grid:
 
 
 def _prompt(spark: SparkSession, limit: int | None, as_json: bool) -> None:
-    """Runs statements as they come, until their end; an error ends none but its own."""
+    """Runs statements as they come, until their end; an error ends none but its own.
+
+    Raises:
+        SystemExit: they came from a pipe, and one of them failed.
+    """
+    failed = False
     with _history(spark):
         for statement in _statements():
             try:
@@ -97,7 +102,10 @@ def _prompt(spark: SparkSession, limit: int | None, as_json: bool) -> None:
             except KeyboardInterrupt:
                 print_error("interrupted")
             except Exception as error:
+                failed = True
                 print_error(f"error: {error_text(error)}")
+    if failed and not sys.stdin.isatty():
+        raise SystemExit(Exit.FAILED)
 
 
 def _statements() -> Iterator[str]:

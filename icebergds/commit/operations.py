@@ -8,7 +8,7 @@ from typing import Protocol, runtime_checkable
 
 from icebergds.expr.nodes import Expr
 from icebergds.io.fileio import FileIO
-from icebergds.metrics import MetricsReport, MetricsReporter, report, reporter_of
+from icebergds.metrics import MetricsReport, report, reporter_of
 from icebergds.spec.manifest import DataFile
 from icebergds.spec.metadata import TableMetadata
 from icebergds.spec.schema import Schema
@@ -71,14 +71,9 @@ class TableState:
         directory = self.metadata_location.rpartition("/")[0] or self.metadata.location
         object.__setattr__(self, "io", self.io.of_table(directory.removesuffix("/metadata")))
 
-    @property
-    def user_reporter(self) -> MetricsReporter | None:
-        """The reporter that the user names. Raises InvalidOptionError if it cannot be loaded."""
-        return reporter_of(self.io.properties)
-
     def report(self, made: Callable[[], MetricsReport]) -> None:
         """Reports what this process has planned or committed; never fails once that began."""
-        report(self.user_reporter, made)
+        report(reporter_of(self.io.properties), made)
         if self.reporter is not None:
             self.reporter.report(made)
 

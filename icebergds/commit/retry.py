@@ -156,8 +156,6 @@ def _commit_changes(
     may_be_old = bases is not None
     waits = min(map(_retries, _properties(states)), key=_number_of_retries).waits()
     # Parsed before the commit: a malformed property must not hide the outcome.
-    for state in states:
-        state.user_reporter  # noqa: B018
     checks = max(map(_status_checks, _properties(states)), key=_number_of_retries)
     while True:
         check_stopped()

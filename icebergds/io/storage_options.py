@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from icebergds.errors import InvalidOptionError
 from icebergds.io.option_values import is_true
-from icebergds.metrics import REPORTER
+from icebergds.metrics import REPORTER, reporter_of
 
 STORAGE_SCHEMES = "storage-schemes"
 
@@ -55,6 +55,7 @@ def check_storage_options(properties: Mapping[str, str]) -> None:
     size_limit(properties, MAX_METADATA_BYTES)
     size_limit(properties, MAX_BLOCK_BYTES)
     keeps_metadata(properties)
+    reporter_of(properties)
 
 
 def size_limit(properties: Mapping[str, str], name: str) -> int | None:

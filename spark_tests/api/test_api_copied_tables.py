@@ -39,7 +39,12 @@ _CHANGES: dict[str, Callable[[Table], object]] = {
     "dry remove_orphan_files": lambda table: table.remove_orphan_files(dry_run=True),
 }
 # Those that need Spark are refused before they look for it.
-_REFUSED = {**_CHANGES, "update": lambda table: table.update({"name": "'x'"}, "id = 1")}
+_REFUSED = {
+    **_CHANGES,
+    "update": lambda table: table.update({"name": "'x'"}, "id = 1"),
+    # It would verify the files of the original.
+    "verify": lambda table: table.verify(),
+}
 
 
 @pytest.fixture

@@ -134,9 +134,12 @@ def test_a_reporter_that_does_not_exist_is_refused_before_anything_is_written(
     tmp_path: Path, got: list[MetricsReport], name: str
 ) -> None:
     _table(tmp_path, "mine.report").append(_ROWS)
-    table = _load(tmp_path, name)
     before = {path for path in tmp_path.rglob("*") if path.is_file()}
-    for act in (lambda: table.append(_ROWS), lambda: table.scan().to_arrow()):
+    given = {REPORTER: name}
+    for act in (
+        lambda: _catalog(tmp_path, name),
+        lambda: icebergds.load_table(tmp_path / "wh/db/t", properties=given),
+    ):
         with pytest.raises(
             icebergds.InvalidOptionError, match=rf"{REPORTER}' = '{name}'.*expected"
         ):

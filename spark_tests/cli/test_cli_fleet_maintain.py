@@ -85,6 +85,42 @@ def test_a_policy_says_which_tables_get_what(
     assert files == {"a": 1, "b": 6, "c": 6}
 
 
+def test_rules_that_match_no_table_are_told(
+    lake: Catalog, icebergds: Command, tmp_path: Path
+) -> None:
+    small(lake, "db.audit")
+    small(lake, "db.b")
+    text = """
+        [[tables]]
+        match = "lake.db.b"
+        skip = true
+        [[tables]]
+        match = "lake.other.*"
+        rewrite_data_files = false
+    """
+    words = ("fleet", "maintain", "lake", "--policy", written(tmp_path, text))
+    shown = icebergds(*words).out
+    assert "1 table left alone by a rule" in shown
+    assert "no table matches 'lake.other.*'" in shown
+    summary = lines(icebergds(*words, "--json"))[-1]["summary"]
+    assert (summary["left_alone"], summary["rules_without_tables"]) == (1, ["lake.other.*"])
+
+
+def test_a_rule_that_protects_no_table_is_refused_before_anything_is_changed(
+    lake: Catalog, icebergds: Command, tmp_path: Path
+) -> None:
+    table = small(lake, "db.audit")
+    policy = written(tmp_path, '[[tables]]\nmatch = "audit"\nskip = true\n')
+    ran = icebergds("fleet", "maintain", "lake", "--policy", policy, "--apply")
+    assert ran.status == 2
+    assert "match = 'audit' with skip = true matches no table" in ran.err
+    assert "lake.db.audit" in ran.err
+    assert len(table.refresh().inspect.files()) == 6
+    # Of a part of the catalog, others are left alone anyway.
+    other = written(tmp_path, '[[tables]]\nmatch = "lake.other.*"\nskip = true\n')
+    assert icebergds("fleet", "maintain", "lake.db", "--policy", other, "--apply").status == 0
+
+
 def test_the_budget_of_all_ends_the_work(lake: Catalog, icebergds: Command, tmp_path: Path) -> None:
     tables = [small(lake, f"db.t{number}") for number in range(3)]
     size = sum(tables[0].inspect.files()["file_size_in_bytes"].to_pylist())

@@ -67,7 +67,7 @@ def test_statements_of_a_pipe_run_and_an_error_ends_only_its_own(
         SELECT count(*) AS n FROM db.events
     """.replace('"a;b"', "`a;b`")
     done = run(lake, *words, input=text)
-    assert done.returncode == 0
+    assert done.returncode == 2
     assert done.stdout.splitlines() == [
         "a;b  n",
         "  2  2",

@@ -89,7 +89,7 @@ class Finding:
         field = "" if self.field is None else f", {printable(self.field, 60)}"
         what = f"{printable(self.file)}{field}"
         said = [
-            f"{word} {printable(text, 80)}"
+            f"{word} {printable(text, 400)}"
             for word, text in (("recorded", self.recorded), ("found", self.found))
             if text is not None
         ]
