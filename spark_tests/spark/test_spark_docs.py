@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import logging
 import subprocess
+import sys
 import time
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -147,6 +149,13 @@ def _for_streaming(session: SparkSession, directory: Path) -> dict[str, Any]:
     return {"df": stream.load("db.source"), "changes": stream.load("db.kinds")}
 
 
+def _for_performance(session: SparkSession, directory: Path) -> dict[str, Any]:
+    my_reports = ModuleType("my_reports")
+    vars(my_reports)["report"] = print
+    sys.modules["my_reports"] = my_reports
+    return {}
+
+
 def _for_tables(session: SparkSession, directory: Path) -> dict[str, Any]:
     (directory / "data").mkdir()
     return {}
@@ -163,6 +172,7 @@ _GIVEN = {
     "docs/deleting-for-good.md": _for_deleting,
     "docs/fleets.md": _for_fleets,
     "docs/maintenance.md": _for_maintenance,
+    "docs/performance.md": _for_performance,
     "docs/procedures.md": _for_procedures,
     "docs/sql.md": _for_sql,
     "docs/streaming.md": _for_streaming,
