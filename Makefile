@@ -157,7 +157,7 @@ clean:
 	rm -rf $(VENV) $(SPARK41) $(NEWEST) $(TOOLS) .cache dist site spark-warehouse
 
 # What a user needs, and no more.
-$(VENV)/.installed-for-use: pyproject.toml
+$(VENV)/.installed-for-use: pyproject.toml Makefile
 	@echo "Installing icebergds and PySpark in $(VENV): a minute or so, and the download of PySpark"
 	@$(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install --quiet --editable .
@@ -174,20 +174,20 @@ $(VENV)/.installed-for-release: $(VENV)/.installed-for-use
 	@$(BIN)/python -m pip install --quiet --editable ".[docs,wheel]"
 	@touch $@
 
-$(SPARK41)/.installed: pyproject.toml
+$(SPARK41)/.installed: pyproject.toml Makefile
 	$(PYTHON) -m venv $(SPARK41)
 	$(SPARK41)/bin/python -m pip install --quiet --upgrade pip
 	$(SPARK41)/bin/python -m pip install --quiet --editable ".[cli,s3,sql-postgres,yaml]" \
 		"pyspark[connect]==4.1.*" pytest pytest-xdist pytest-rerunfailures hypothesis
 	touch $@
 
-$(NEWEST)/.installed: pyproject.toml
+$(NEWEST)/.installed: pyproject.toml Makefile
 	$(NEWEST_PYTHON) -m venv $(NEWEST)
 	$(NEWEST)/bin/python -m pip install --quiet --editable ".[otel,report,sql-sqlite,yaml]" \
 		duckdb opentelemetry-sdk polars pytest pytest-rerunfailures hypothesis
 	touch $@
 
-$(TOOLS)/.installed: pyproject.toml
+$(TOOLS)/.installed: pyproject.toml Makefile
 	$(PYTHON) -m venv $(TOOLS)
 	$(TOOLS)/bin/python -m pip install --quiet --editable ".[sql-sqlite]" "pyspark==4.1.*" \
 		"dbt-core==1.11.*" "dbt-spark[session]==1.11.*" pytest pytest-rerunfailures hypothesis

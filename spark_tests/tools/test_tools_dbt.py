@@ -48,7 +48,6 @@ def test_models_of_every_kind_are_built_and_built_again(project: Path, lake: Pat
     history = rows("order_history", "id", "amount")
     assert history == sorted([(1, 10.5), *new])
     orders = catalog.load_table("shop.orders")
-    assert orders.schema().find_field("id").doc == "The number of the order"
     assert str(orders.spec().fields[0].name) == "day"
 
 
