@@ -206,6 +206,9 @@ def reported(
     Args:
         files: how many the task reads.
     """
+    if REPORTER not in properties and not _LOG.isEnabledFor(logging.INFO):
+        yield from batches
+        return
     started, rows, nbytes = time.perf_counter(), 0, 0
     try:
         for batch in batches:
