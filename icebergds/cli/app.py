@@ -35,7 +35,7 @@ def new_app() -> typer.Typer:
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["-h", "--help"]},
     )
-    add_common_options(app)
+    add_common_options(app, __version__)
     add_look_commands(app)
     add_row_commands(app)
     add_diff_command(app)

@@ -113,7 +113,7 @@ def drop_table(
     files = "delete all of its files" if purge else "keep its files"
     confirm(f"drop table {name} of catalog {catalog.name}, and {files}", yes)
     (catalog.purge_table if purge else catalog.drop_table)(name)
-    return _done("dropped", table=name, purged=purge)
+    return _done("dropped", table=f"{catalog.name}.{name}", purged=purge)
 
 
 def drop_view(at: Place, view: Name, yes: Yes = False) -> Answer:
@@ -121,7 +121,7 @@ def drop_view(at: Place, view: Name, yes: Yes = False) -> Answer:
     catalog, name = at.catalog_of(view)
     confirm(f"drop view {name} of catalog {catalog.name}", yes)
     catalog.drop_view(name)
-    return _done("dropped", view=name)
+    return _done("dropped", view=f"{catalog.name}.{name}")
 
 
 def drop_namespace(at: Place, namespace: Name, yes: Yes = False) -> Answer:
@@ -334,7 +334,10 @@ def _referenced(at: Place, table: str, kind: str, name: str, change: RefChange) 
                 f"--delete: leave out where the {kind} begins, --replace and --keep-days"
             )
         getattr(manage, f"remove_{kind}")(name)
-        return _managed(loaded, manage, f"delete {kind} {name}", change.yes)
+        _commit(loaded, manage, f"delete {kind} {name}", change.yes)
+        return _done("deleted", table=loaded.name, **{kind: name})
+    if keep_days is not None and not 1 <= keep_days * _DAY_MS < 2**63:
+        raise InvalidOptionError(f"--keep-days {keep_days:g}: expected a number above 0")
     age = None if keep_days is None else round(keep_days * _DAY_MS)
     if change.replace and name in loaded.refs():
         if start is None:
@@ -342,20 +345,23 @@ def _referenced(at: Place, table: str, kind: str, name: str, change: RefChange) 
         getattr(manage, f"replace_{kind}")(name, start)
         if age is not None:
             manage.set_max_ref_age_ms(name, age)
-        return _managed(loaded, manage, f"move {kind} {name} to {begins}", change.yes)
-    getattr(manage, f"create_{kind}")(name, start, max_ref_age_ms=age)
-    return _managed(loaded, manage, f"create {kind} {name} at {begins or 'main'}", change.yes)
+        what, done = f"move {kind} {name} to {begins}", "moved"
+    else:
+        getattr(manage, f"create_{kind}")(name, start, max_ref_age_ms=age)
+        what, done = f"create {kind} {name} at {begins or 'main'}", "created"
+    _commit(loaded, manage, what, change.yes)
+    at_snapshot = loaded.refs()[name].snapshot_id
+    return _done(done, table=loaded.name, **{kind: name}, snapshot_id=at_snapshot)
 
 
 def _managed(loaded: Table, manage: ManageSnapshots, what: str, yes: bool) -> Answer:
+    _commit(loaded, manage, what, yes)
+    return _done("committed", table=loaded.name, snapshot_id=_newest(loaded, None))
+
+
+def _commit(loaded: Table, manage: ManageSnapshots, what: str, yes: bool) -> None:
     confirm(f"{what}, in table {loaded.name}", yes)
     manage.commit()
-    snapshot = loaded.current_snapshot()
-    return _done(
-        "committed",
-        table=loaded.name,
-        snapshot_id=None if snapshot is None else snapshot.snapshot_id,
-    )
 
 
 def _newest(loaded: Table, branch: str | None) -> int | None:
@@ -372,6 +378,8 @@ def _done(what: str, **of: Any) -> Answer:
 
 
 def _text(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
     if isinstance(value, dict):
         value = [f"{key}={each}" for key, each in value.items()]
     return ", ".join(value) or "none" if isinstance(value, list) else str(value)

@@ -127,13 +127,34 @@ def place_in(ctx: typer.Context) -> Place:
     return common.place()
 
 
-def add_common_options(app: typer.Typer) -> None:
-    """Lets the options that all commands have stand before the command, too."""
+def add_common_options(app: typer.Typer, version: str | None = None) -> None:
+    """Lets the options that all commands have stand before the command, too.
+
+    Args:
+        version: what the option `--version` shows, if the app has it.
+    """
 
     def before(ctx: typer.Context, **given: Any) -> None:
+        given.pop("version", None)
         ctx.obj = _merged(ctx.obj, given)
 
-    _describe(before, [_CONTEXT, *_parameters_of(Common)], before)
+    def show_version(is_asked: bool) -> None:
+        if is_asked:
+            print(version)
+            raise typer.Exit
+
+    parameters = [_CONTEXT, *_parameters_of(Common)]
+    if version is not None:
+        shown = typer.Option(
+            "--version", help="Show the version.", callback=show_version, is_eager=True
+        )
+        only_keyword = inspect.Parameter.KEYWORD_ONLY
+        parameters.append(
+            inspect.Parameter(
+                "version", only_keyword, default=False, annotation=Annotated[bool, shown]
+            )
+        )
+    _describe(before, parameters, before)
     app.callback()(before)
 
 

@@ -59,6 +59,8 @@ def diff(
 
     name, ref = _split(before)
     other_name, other_ref = _split(after)
+    if not name:
+        raise InvalidOptionError(f"{before}: expected a table before the @, such as db.t{before}")
     table = at.load_table(name)
     other = table if not other_name else at.load_table(other_name)
     scans = [

@@ -81,17 +81,27 @@ def _csv(file: Path, schema: Schema) -> ArrowRows:
         field.name: arrow[field.name].type if _is_read_by_arrow(field.field_type) else pa.string()
         for field in schema.fields
     }
-    delimiter = "\t" if file.suffix.lower() == ".tsv" else ","
-    rows = csv.read_csv(
-        file,
-        parse_options=csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
-        convert_options=csv.ConvertOptions(
-            column_types=types,
-            null_values=[""],
-            strings_can_be_null=True,
-            quoted_strings_can_be_null=False,
-        ),
+    parse_options = csv.ParseOptions(
+        delimiter="\t" if file.suffix.lower() == ".tsv" else ",", newlines_in_values=True
     )
+    try:
+        rows = csv.read_csv(
+            file,
+            parse_options=parse_options,
+            convert_options=csv.ConvertOptions(
+                column_types=types,
+                null_values=[""],
+                strings_can_be_null=True,
+                quoted_strings_can_be_null=False,
+            ),
+        )
+    except pa.ArrowInvalid as error:
+        if (unfit := _UNFIT.match(str(error))) is None:
+            raise
+        with csv.open_csv(file, parse_options=parse_options) as opened:
+            name = opened.schema.names[int(unfit["column"])]
+        kind = {field.name: field.field_type for field in schema.fields}[name]
+        raise InvalidDataError(f"column {name}, {kind}: {unfit['why']}") from None
     found = _fields(rows.column_names, schema)
     for at, field in enumerate(found):
         if not _is_read_by_arrow(field.field_type):
@@ -100,6 +110,11 @@ def _csv(file: Path, schema: Schema) -> ArrowRows:
             values = [None if text is None else parse(text) for text in texts]
             rows = rows.set_column(at, field.name, _array(field, values))
     return rows
+
+
+_UNFIT = re.compile(
+    r"In CSV column #(?P<column>\d+): .*?conversion error to .*?: (?P<why>[^.\n]*'[^'\n]*')"
+)
 
 
 def _json(file: Path, schema: Schema) -> ArrowRows:

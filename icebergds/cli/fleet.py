@@ -13,10 +13,10 @@ from icebergds.cli.command import add_common_options, command, error_data, error
 from icebergds.cli.fleet_maintain import maintain
 from icebergds.cli.keep import Target
 from icebergds.cli.look import Branch
-from icebergds.cli.many import each_table, tables_of
+from icebergds.cli.many import each_table, note_of, tables_of
 from icebergds.cli.place import Place
 from icebergds.cli.rows import check_out
-from icebergds.display import counted, size_text
+from icebergds.display import size_text
 
 if TYPE_CHECKING:
     from icebergds import Table
@@ -154,7 +154,7 @@ def _shown(
     blank = [""] * (len(header) - 2)
     rows += [(name, *blank, f"failed: {error_text(error)}") for name, error in failed]
     sick = sum(bool(report.health.advice) for report in reports)
-    note = f"{counted(len(rows), 'table')}, {sick:,} with something to do"
+    note = note_of(len(rows), sick, len(failed))
     if out is not None:
         note += f"; written: {out}"
     return Grid(header, rows, frozenset(range(1, len(header) - 1)), note)

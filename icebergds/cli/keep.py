@@ -12,10 +12,10 @@ from icebergds.cli.answer import Answer, Exit, Grid, plain
 from icebergds.cli.command import command, error_data, error_text
 from icebergds.cli.complete import complete_names
 from icebergds.cli.look import Branch, TableName
-from icebergds.cli.many import OfTable, each_table, tables_of
+from icebergds.cli.many import OfTable, each_table, note_of, tables_of
 from icebergds.cli.place import Place, moment
 from icebergds.cli.words import own_words
-from icebergds.display import counted, size_text
+from icebergds.display import size_text
 from icebergds.errors import InvalidOptionError
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def health(at: Place, target: Target = None, branch: Branch = None, jobs: Jobs =
         return Answer(plain(one), str(one), Exit.DONE if one.is_healthy else Exit.FOUND)
     rows = [_health_row(each) for each in found]
     sick = [each for each in found if each.result is not None and not each.result.is_healthy]
-    note = f"{counted(len(found), 'table')}, {len(sick):,} with something to do"
+    note = note_of(len(found), len(sick), sum(each.result is None for each in found))
     grid = Grid(("table", "files", "size", "rows", "deletes", "advice"), rows, _RIGHT, note)
     return Answer([_data(each) for each in found], grid, _status(found, bool(sick)))
 

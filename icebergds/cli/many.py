@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from icebergds.cli.place import Place, is_location
+from icebergds.display import counted
 from icebergds.errors import IcebergError, NoSuchNamespaceError, NoSuchTableError
 
 if TYPE_CHECKING:
@@ -85,6 +86,12 @@ def each_table(
         return
     with ThreadPoolExecutor(jobs) as pool:
         yield from pool.map(done, tables)
+
+
+def note_of(tables: int, sick: int, failed: int) -> str:
+    """The line below many tables, of which so many have something to do, and so many failed."""
+    note = f"{counted(tables, 'table')}, {sick:,} with something to do"
+    return f"{note}, {failed:,} failed" if failed else note
 
 
 def _within(catalog: Catalog, namespace: tuple[str, ...]) -> Iterator[NamedTable]:

@@ -41,7 +41,9 @@ class Place:
         if self.names_catalog:
             return self.load_catalog(), name
         catalog, identifier = named_catalog(name)
-        return Place(catalog).load_catalog(), identifier
+        return (self._default_for(name) if catalog is None else Place(catalog).load_catalog()), (
+            identifier
+        )
 
     def namespace_of(self, name: str) -> tuple[Catalog, str]:
         """The catalog of a namespace, which may begin with a catalog's name, and its name there."""
@@ -50,7 +52,7 @@ class Place:
         first, _, rest = name.partition(".")
         if not self.names_catalog and is_configured(first):
             return Place(first).load_catalog(), rest
-        catalog = self.load_catalog()
+        catalog = self.load_catalog() if self.names_catalog else self._default_for(name)
         if first == catalog.name and not catalog.namespace_exists(first):
             return catalog, rest
         return catalog, name
@@ -90,6 +92,17 @@ class Place:
             # The catalog's tables are on its storage.
             given = catalog_properties(self.catalog, given)
         return name, None, storage_properties_of(given)
+
+    def _default_for(self, name: str) -> Catalog:
+        """The default catalog, for a name that begins with none."""
+        from icebergds.catalog.config import default_catalog_name, is_configured
+        from icebergds.catalog.naming import known_catalogs
+
+        if not is_configured(default_catalog_name()):
+            raise InvalidOptionError(
+                f"{name} begins with no configured catalog ({known_catalogs(name)})"
+            )
+        return self.load_catalog()
 
     def _without_catalog(self, name: str, catalog: str) -> str:
         """A table's name without that of its catalog, with which answers show it."""

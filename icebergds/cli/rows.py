@@ -94,7 +94,8 @@ def scan(
         sys.stdout.flush()
         _write(reader, chosen, special, sys.stdout.buffer)
     else:
-        _write_file(reader, chosen, special, out)
+        rows = _write_file(reader, chosen, special, out)
+        return Answer({"rows": rows, "file": str(out)}, f"wrote {counted(rows, 'row')} to {out}")
     return None
 
 
@@ -157,16 +158,28 @@ def grid_of(rows: pa.Table, special: Special, shown: int | None) -> Grid:
     return Grid(rows.column_names, text_rows(kept, special), right, note)
 
 
-def _write_file(reader: pa.RecordBatchReader, chosen: Format, special: Special, out: Path) -> None:
-    """Writes rows to a file, which is there only if it is whole."""
+def _write_file(reader: pa.RecordBatchReader, chosen: Format, special: Special, out: Path) -> int:
+    """Writes rows to a file, which is there only if it is whole; returns their number."""
+    import pyarrow as pa
+
+    rows = 0
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        nonlocal rows
+        for batch in reader:
+            rows += batch.num_rows
+            yield batch
+
     part = out.with_name(f".{out.name}.{uuid4().hex}.part")
     try:
         with part.open("xb") as file:
-            _write(reader, chosen, special, file)
+            counting = pa.RecordBatchReader.from_batches(reader.schema, batches())
+            _write(counting, chosen, special, file)
         part.replace(out)
     except BaseException:
         part.unlink(missing_ok=True)
         raise
+    return rows
 
 
 def _write(reader: pa.RecordBatchReader, chosen: Format, special: Special, file: BinaryIO) -> None:

@@ -15,6 +15,7 @@ from icebergds.cli.command import command, error_text
 from icebergds.cli.place import Place
 from icebergds.cli.rows import SHOWN, grid_of
 from icebergds.cli.spark import quiet_session
+from icebergds.errors import InvalidOptionError
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -69,6 +70,11 @@ def _answer(spark: SparkSession, statement: str, limit: int | None, as_json: boo
     from icebergds.cli.values import json_rows
     from icebergds.statements.run import sql
 
+    if _has_several(statement):
+        raise InvalidOptionError(
+            "expected one statement; several, each with a semicolon, come from the standard "
+            "input: icebergds sql < statements.sql"
+        )
     rows = sql(spark, statement.strip().removesuffix(";"))
     if not rows.columns:
         return Answer([], "done")
@@ -142,14 +148,24 @@ def _statements() -> Iterator[str]:
 
 def _is_whole(text: str) -> bool:
     """Whether a statement ends with its text, not in a literal or a comment that is open."""
+    return _tokens(text)[-1:] == [";"]
+
+
+def _has_several(text: str) -> bool:
+    tokens = _tokens(text)
+    # Statements within a compound one have semicolons, too.
+    return ";" in tokens[:-1] and tokens[0].upper() != "BEGIN"
+
+
+def _tokens(text: str) -> list[str]:
+    """The tokens of SQL; none if one is open."""
     from icebergds.errors import InvalidFilterError
     from icebergds.expr.sql_tokens import sql_tokens
 
     try:
-        tokens = sql_tokens(text)
+        return [token.text for token in sql_tokens(text) or ()]
     except InvalidFilterError:
-        return False
-    return tokens is not None and bool(tokens) and tokens[-1].text == ";"
+        return []
 
 
 def _command(spark: SparkSession, text: str) -> Answer:

@@ -70,6 +70,7 @@ _OF_OPTIONS = (
         r"set_current_snapshot makes any snapshot current",
         "icebergds branch TABLE main ID --replace makes any snapshot current",
     ),
+    (r", to a branch with the option 'create-branch' = 'true'", ""),
     (r"list them with table\.snapshots\(\)", "icebergds snapshots lists them"),
     (
         r"which snapshots\(\) and the metadata table snapshots list",

@@ -166,7 +166,7 @@ def test_a_scan_tells_of_each_broken_table(
     assert shown.status == 2
     lines = {line.split()[0]: line for line in shown.out.splitlines()}
     assert {name for name, line in lines.items() if "failed: " in line} == failed.keys()
-    assert shown.out.endswith(f"{_TABLES} tables, 2 with something to do\n")
+    assert shown.out.endswith(f"{_TABLES} tables, 2 with something to do, {len(_TOLD)} failed\n")
 
 
 @pytest.mark.parametrize("jobs", [1, 4])

@@ -11,6 +11,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from command_line import Command
 
 from icebergds import Catalog
 from icebergds.cli.main import main
@@ -53,6 +54,9 @@ _SAID = {
     "table has 2, which icebergds snapshots lists",
     "expire db.events --snapshot 42": "table lake.db.events: snapshot 42 cannot be expired: the "
     "table does not have it (it has 2 snapshots); icebergds snapshots lists them",
+    "tag db.events v1 --keep-days -1 -y": "--keep-days -1: expected a number above 0",
+    "tag db.events v1 --keep-days inf -y": "--keep-days inf: expected a number above 0",
+    "diff @v1 @": "@v1: expected a table before the @, such as db.t@v1",
     "diff db.events@v2 @": "table lake.db.events has no branch or tag 'v2'; there are main, audit",
     "register db.x /nowhere/v1.metadata.json -y": "table lake.db.x cannot be registered: there is "
     "no metadata file /nowhere/v1.metadata.json",
@@ -110,6 +114,8 @@ _SAID = {
     "leave one of them out, or rename it",
     "append db.events twice.parquet -y": "column 'id' of table lake.db.events is given twice, as "
     "'id' and 'id'; rename or drop one",
+    "append db.events day.csv -y": "file day.csv cannot be read: column day, date: invalid value "
+    "'x'",
     "append db.events utf16.json -y": "file utf16.json cannot be read: byte 0 is not UTF-8, of "
     "which JSON is; save the file as UTF-8",
     "append db.events others.csv -y": "file others.csv cannot be read: the table has no column "
@@ -139,6 +145,7 @@ def files(lake: Catalog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pat
         "twice.json": '{"id": 1, "id": 2}',
         "twice.csv": "id,id\n1,2\n",
         "others.csv": "ids\n1\n",
+        "day.csv": "id,day\n1,2024-01-31\n2,x\n",
     }
     for name, text in texts.items():
         (tmp_path / name).write_text(text)
@@ -171,6 +178,21 @@ def test_a_mistake_is_told_on_one_line_and_as_json(
     assert out.count("\n") == 1
     message = json.loads(out)["error"]["message"]
     assert message == told.partition("; see icebergds")[0].partition(" See icebergds")[0]
+
+
+@pytest.mark.parametrize(
+    "words", ["list {}", "health {}", "create namespace {} -y", "drop table {} -y"]
+)
+def test_a_misspelt_catalog_is_told_by_its_name_where_there_is_no_default(
+    lake: Catalog, icebergds: Command, monkeypatch: pytest.MonkeyPatch, words: str
+) -> None:
+    monkeypatch.delenv("PYICEBERG_DEFAULT_CATALOG")
+    ran = icebergds(*words.format("lke.db.events").split())
+    assert (ran.status, ran.out) == (2, "")
+    assert ran.err == (
+        "error: lke.db.events begins with no configured catalog (there are: lake; did you mean "
+        "lake?; give --warehouse LOCATION, or for a catalog of a server --uri ADDRESS)\n"
+    )
 
 
 def _settled(text: str, lake: Catalog) -> str:

@@ -50,7 +50,7 @@ def test_health_of_many_tables_passes_over_a_broken_one(
     assert by_name["lake.db.inner.small"]["files"]["count"] == 8
     shown = icebergds(*words).out
     assert "lake.db.inner.small" in shown
-    assert shown.endswith("3 tables, 1 with something to do\n")
+    assert shown.endswith("3 tables, 1 with something to do, 1 failed\n")
 
 
 def test_maintenance_is_a_dry_run_unless_it_is_applied(
