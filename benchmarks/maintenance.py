@@ -51,7 +51,7 @@ from pyspark.sql import Row, SparkSession
 from write import cpu_seconds, start
 
 from icebergds import Table, load_table, register
-from icebergds.operations.maintenance.runner import TaskAttempt
+from icebergds.operations.runner import TaskAttempt
 from icebergds.scan.plan.delete_index import AppliedDeletes
 from icebergds.scan.plan.files import plan_files
 from icebergds.scan.plan.splits import SplitOptions

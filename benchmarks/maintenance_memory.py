@@ -32,10 +32,10 @@ from icebergds.commit.options import CommitOptions
 from icebergds.commit.row_delta import RowDelta
 from icebergds.commit.snapshot_commit import commit_snapshot
 from icebergds.io.fileio import FileIO
-from icebergds.operations.maintenance.deletes.conversion_tasks import ConvertedRows
 from icebergds.operations.maintenance.rewrite import options as rewriting
 from icebergds.operations.maintenance.rewrite.rewrite_data_files import rewrite_data_files
-from icebergds.operations.maintenance.runner import Runner, TaskAttempt
+from icebergds.operations.runner import Runner, TaskAttempt
+from icebergds.operations.write.conversion_tasks import ConvertedRows
 from icebergds.operations.write.options import WriteOptions
 from icebergds.scan.tasks import FileScanTask
 from icebergds.spark.runner import SparkRunner

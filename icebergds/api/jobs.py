@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from icebergds.errors import InvalidFilterError
 from icebergds.expr.nodes import Expr
-from icebergds.operations.maintenance.runner import LocalRunner, Runner
+from icebergds.operations.runner import LocalRunner, Runner
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -49,6 +49,7 @@ def merged_manifests(
     removed: Selection | None = None,
     key: Hashable = None,
     data_sequence_number: int | None = None,
+    added_key: Hashable = None,
     removed_data: Callable[[EntryColumns, Mask], RemovedFiles] = RemovedColumns.of,
 ) -> MergedManifests:
     """Adds and removes files, drops the deletes that then dangle, and merges manifests.
@@ -57,10 +58,11 @@ def merged_manifests(
         removed: the data files and delete files to remove.
         key: what `removed` depends on, see `filter_manifests`.
         data_sequence_number: for the added files, if their rows are from earlier commits.
+        added_key: as for `new_manifests`.
         removed_data: keeps removed data files, as for `filter_manifests`.
     """
     selections = [] if removed is None else [removed]
-    new = new_manifests(work, base, added, data_sequence_number)
+    new = new_manifests(work, base, added, data_sequence_number, added_key)
     data = filter_manifests(
         work,
         base,

@@ -60,10 +60,12 @@ def new_manifests(
     base: CommitBase,
     files: NewFiles,
     data_sequence_number: int | None = None,
+    added_key: Hashable = None,
 ) -> list[ManifestFile]:
-    """Writes the manifests of a commit's added files, once for all attempts.
+    """Writes the manifests of a commit's added files, once for all attempts that add the same.
 
     Args:
+        added_key: what `files` depends on, if attempts add other ones.
         data_sequence_number: for the files, if their rows are from earlier commits.
 
     Raises:
@@ -72,7 +74,7 @@ def new_manifests(
     """
     if not len(files):
         return []
-    key = ("new", base.metadata.format_version, data_sequence_number)
+    key = ("new", base.metadata.format_version, data_sequence_number, added_key)
     number = UNASSIGNED if data_sequence_number is None else data_sequence_number
     return work.once(key, lambda: _write_added(work, base, lambda: ((f, number) for f in files)))
 

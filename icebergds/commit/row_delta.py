@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass
 
 from icebergds.commit.base import CommitBase
@@ -46,6 +47,7 @@ class RowDelta:
         referenced: data files of earlier commits whose rows `deletes` delete by position.
         isolation: the level, and the snapshot that was read.
         conflict_filter: the rows that the operation read, by column name; TRUE for all rows.
+        attempt: what `deletes` and `replaced` depend on, if attempts to commit have other ones.
     """
 
     files: tuple[DataFile, ...]
@@ -55,6 +57,7 @@ class RowDelta:
     isolation: Isolation = _NO_ISOLATION
     conflict_filter: Expr = TRUE
     case_sensitive: bool = True
+    attempt: Hashable = None
 
     def produce(self, work: Workspace, base: CommitBase) -> NewSnapshot:
         require_data_files(base, self.files)
@@ -66,7 +69,8 @@ class RowDelta:
             base,
             added=(*self.files, *self.deletes),
             removed=these_files(base, self.replaced) if self.replaced else None,
-            key="row delta",
+            key=("row delta", self.attempt),
+            added_key=self.attempt,
         )
         require_removed(base, self.replaced, merged.removed)
         return NewSnapshot(self._operation(), merged.manifests, merged.changes)

@@ -158,6 +158,8 @@ class SnapshotAttempts:
         if state is None:
             self.work.delete_all()
             return
+        if (settle := getattr(self._action, "settle", None)) is not None:
+            settle()
         found = state.metadata.snapshot_by_id(self.work.snapshot_id)
         # Without it, the state is a newer or older one, which does not show which files are used.
         if found is not None:

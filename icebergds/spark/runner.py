@@ -14,7 +14,7 @@ from pyspark import TaskContext
 from pyspark.sql import DataFrame, SparkSession, functions as f
 
 from icebergds.interrupts import check_stopped
-from icebergds.operations.maintenance.runner import LocalRunner, Runner, TaskAttempt
+from icebergds.operations.runner import LocalRunner, Runner, TaskAttempt
 from icebergds.reporting import polled, weight_of, writing_files
 from icebergds.spark.errors import own_errors, without_frames
 from icebergds.spark.job_descriptions import phase

@@ -21,6 +21,7 @@ from icebergds.commit.snapshot_commit import Committed
 from icebergds.errors import InvalidOptionError
 from icebergds.interrupts import is_stopped, on_stop
 from icebergds.io.locations import is_local
+from icebergds.operations.runner import Runner
 from icebergds.operations.write.jobs import (
     PlannedJob,
     Task,
@@ -55,10 +56,13 @@ _SECONDS_TO_BEGIN = 1.0
 _SECONDS_TO_CLEAN_UP = 30.0
 
 
-def run_job(df: DataFrame, planned: PlannedJob) -> Committed | None:
+def run_job(df: DataFrame, planned: PlannedJob, runner: Runner | None = None) -> Committed | None:
     """Writes the rows of a DataFrame, one task per partition, and commits in this process.
 
     Deletes the files of a job that fails, once its tasks have ended.
+
+    Args:
+        runner: as for `commit_delta`.
 
     Returns:
         None if there was nothing to commit.
@@ -72,7 +76,7 @@ def run_job(df: DataFrame, planned: PlannedJob) -> Committed | None:
         results = write_in_tasks(df, planned.task, partial(discard_unreported, planned))
     if is_connect(df.sparkSession):
         _check_reached(planned, results)
-    return commit_job(planned.job, results, planned.table)
+    return commit_job(planned.job, results, planned.table, runner)
 
 
 def _check_reached(planned: PlannedJob, results: list[TaskResult]) -> None:

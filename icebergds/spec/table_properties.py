@@ -340,6 +340,14 @@ ISOLATION_LEVEL = {
     for statement in STATEMENTS
 }
 """Which [concurrent commits](changing.md#concurrent-commits) make a statement fail."""
+UPSERT_MODE = Property(
+    "write.upsert.mode", one_of("equality-deletes", "positions", "auto"), "equality-deletes"
+)
+"""How [changes by key](changing.md#changes-by-key) delete rows: at once by position, by equality
+deletes, or as is cheaper."""
+UPSERT_RESOLVE_LIMIT_BYTES = Property("write.upsert.resolve-limit-bytes", _SIZE, None)
+"""How much `auto` reads to delete by position; 256 MB by default, 16 MB in commits without a
+session of Spark, such as those of streams."""
 DELETE_GRANULARITY = Property("write.delete.granularity", one_of("file", "partition"), "partition")
 """`file`: one position delete file per data file (format version 2)."""
 WAP_ENABLED = Property(

@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from icebergds.errors import InvalidDataError
-from icebergds.operations.maintenance.runner import TaskAttempt
+from icebergds.operations.runner import TaskAttempt
 from icebergds.spark.runner import SparkRunner
 
 

@@ -25,7 +25,7 @@ from icebergds.operations.imports.describe_files import (
 )
 from icebergds.operations.imports.partitions import parse_partition_filter
 from icebergds.operations.imports.source_files import SourceFile
-from icebergds.operations.maintenance.runner import Runner
+from icebergds.operations.runner import Runner
 from icebergds.spec.evolution.mapping_update import updated_mapping
 from icebergds.spec.json.name_mapping import (
     NAME_MAPPING_PROPERTY,

@@ -29,7 +29,7 @@ from icebergds.operations.imports.partitions import (
 )
 from icebergds.operations.imports.source_files import SourceFile
 from icebergds.operations.imports.value_limits import check_limits
-from icebergds.operations.maintenance.runner import LocalRunner, Runner, TaskAttempt
+from icebergds.operations.runner import LocalRunner, Runner, TaskAttempt
 from icebergds.reporting import advancing, stage
 from icebergds.spec.manifest import DataFile, FileContent, FileFormat
 from icebergds.spec.metadata import TableMetadata

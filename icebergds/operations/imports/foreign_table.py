@@ -13,7 +13,7 @@ from icebergds.errors import AlreadyExistsError, InvalidOptionError, NoSuchTable
 from icebergds.expr.names import in_backticks
 from icebergds.operations.imports.add_files import AddFilesRequest, add_files, check_files
 from icebergds.operations.imports.source_files import SourceFile
-from icebergds.operations.maintenance.runner import Runner
+from icebergds.operations.runner import Runner
 from icebergds.operations.write.create import NewTable, plan_new_table
 from icebergds.operations.write.options import Creation
 from icebergds.spec.schema import Schema

@@ -45,7 +45,6 @@ from icebergds.operations.maintenance.rewrite.rewrite_data_files import (
     rewrite_data_files,
 )
 from icebergds.operations.maintenance.rewrite_manifests import rewrite_manifests
-from icebergds.operations.maintenance.runner import Runner
 from icebergds.operations.maintenance.unused_files.expire_snapshots import expire_snapshots
 from icebergds.operations.maintenance.unused_files.orphan_files import (
     OrphanFiles,
@@ -57,6 +56,7 @@ from icebergds.operations.maintenance.unused_files.reachable_files import (
 )
 from icebergds.operations.maintenance.unused_files.remove_orphan_files import remove_orphan_files
 from icebergds.operations.options.moments import moment_or_age
+from icebergds.operations.runner import Runner
 from icebergds.operations.write.options import WriteOptions
 from icebergds.reporting import stage
 from icebergds.spec.table_properties import GC_ENABLED

@@ -13,7 +13,7 @@ from icebergds.operations.maintenance.maintain import MaintenanceRequest, mainta
 from icebergds.operations.maintenance.policy import MaintenancePolicy
 from icebergds.operations.maintenance.report import MaintenanceReport
 from icebergds.operations.maintenance.rewrite.options import RewriteOptions
-from icebergds.operations.maintenance.runner import LocalRunner
+from icebergds.operations.runner import LocalRunner
 from icebergds.operations.write.options import WriteOptions
 from icebergds.operations.write.stream_options import StreamMaintenance
 from icebergds.spec.metadata import TableMetadata

@@ -13,9 +13,9 @@ import pyarrow as pa
 from icebergds.commit.operations import TableState
 from icebergds.errors import InvalidOptionError
 from icebergds.formats.arrow.transforms import unscaled_slices
-from icebergds.operations.maintenance.runner import Runner, TaskAttempt, weight_of_files
 from icebergds.operations.read.options import ReadOptions
 from icebergds.operations.read.snapshot_read import make_read_plan, plan_task_groups, resolve_read
+from icebergds.operations.runner import Runner, TaskAttempt, weight_of_files
 from icebergds.operations.statistics.theta_sketch import (
     HASH_SEED,
     AlphaSketch,

@@ -9,8 +9,8 @@ from icebergds.catalog.loaded_table import LoadedTable
 from icebergds.commit.operations import TableState
 from icebergds.formats.puffin import NewBlob, encode_puffin
 from icebergds.io.failures import storage_failures
-from icebergds.operations.maintenance.runner import Runner
 from icebergds.operations.read.time_travel import TimeTravel, resolve_snapshot
+from icebergds.operations.runner import Runner
 from icebergds.operations.statistics.column_sketches import sketch_columns, sketched_fields
 from icebergds.operations.statistics.statistics_commits import commit_new_file
 from icebergds.operations.statistics.theta_sketch import ThetaSketch

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import TypeAlias
 
 from icebergds.catalog.address import TableAddress
 from icebergds.catalog.loaded_table import LoadedTable, load_for_write
 from icebergds.commit.data_files import RewriteRows
 from icebergds.commit.operations import Change, TableState
-from icebergds.commit.options import IsolationLevel
+from icebergds.commit.options import IsolationLevel, NothingToCommitError
 from icebergds.commit.retry import commit_change, require_same_table
 from icebergds.commit.row_delta import RowDelta
 from icebergds.commit.snapshot_commit import Action, Committed, commit_snapshot
@@ -20,11 +21,19 @@ from icebergds.commit.validation import Isolation
 from icebergds.errors import AlreadyCommittedError, CommitStateUnknownError, ValidationError
 from icebergds.expr.nodes import TRUE, Expr
 from icebergds.io.fileio import FileIO
+from icebergds.operations.runner import Runner
 from icebergds.operations.write.cleanup import WRITE_ID, delete_files
 from icebergds.operations.write.commit_options import commit_options
 from icebergds.operations.write.options import WriteOptions
+from icebergds.operations.write.resolve_keys import (
+    KEYS_DELETED_BY,
+    DeleteResolvedKeys,
+    KeyResolver,
+    resolves,
+    upsert_mode,
+)
 from icebergds.operations.write.row_counts import summary_of_counts
-from icebergds.spec.manifest import FileContent
+from icebergds.spec.manifest import DataFile, FileContent
 from icebergds.spec.partition import PartitionSpec
 from icebergds.spec.updates.requirements import AssertLastAssignedPartitionId
 from icebergds.spec.updates.table_updates import AddPartitionSpec
@@ -49,6 +58,7 @@ class PreparedDelta:
         deletes_are_global: whether equality deletes apply to all partitions of the table.
         statement: such as `merge`, for the snapshot summary.
         rewrites: whether data files are rewritten; otherwise delete files are added.
+        key_spec: the partition spec of equality deletes, if rows are changed by key.
     """
 
     address: TableAddress
@@ -64,6 +74,7 @@ class PreparedDelta:
     deletes_are_global: bool = False
     statement: str | None = None
     rewrites: bool = False
+    key_spec: PartitionSpec | None = None
 
 
 DeltaTask: TypeAlias = Callable[..., DeltaFiles]
@@ -71,7 +82,10 @@ DeltaTask: TypeAlias = Callable[..., DeltaFiles]
 
 
 def commit_delta(
-    prepared: PreparedDelta, parts: Iterable[DeltaFiles], table: LoadedTable | None = None
+    prepared: PreparedDelta,
+    parts: Iterable[DeltaFiles],
+    table: LoadedTable | None = None,
+    runner: Runner | None = None,
 ) -> Committed | None:
     """Commits the results of the tasks. If nothing was committed, their files are deleted.
 
@@ -80,6 +94,7 @@ def commit_delta(
     Args:
         table: the table that the change was prepared on, for the first attempt; loaded again by
             default.
+        runner: finds rows by key if there is much to read; None reads in this process.
 
     Raises:
         InvalidDataError: rows of one key were in two tasks; nothing was committed.
@@ -92,32 +107,89 @@ def commit_delta(
         return None
     counts = summary_of_counts(delta.counts, prepared.statement)
     summary = {**counts, WRITE_ID: prepared.write_id}
+    resolver: KeyResolver | None = None
     try:
         keys = [part.keys for part in parts if part.keys is not None]
         refuse_shared_keys(keys, prepared.address.path)
         table = table or load_for_write(prepared.address)
         require_same_table(prepared.table_uuid, table.state)
-        if prepared.new_spec is not None:
-            table = _with_spec(table, prepared.new_spec)
+        if (once := prepared.options.idempotent_write) is not None:
+            # Before rows are looked up.
+            once.validate(table.metadata, prepared.options.branch, table.name)
         clean_up_if_abandoned(table.operations, lambda: delete_files(prepared.io, delta.all_files))
+        action = _action(prepared, delta)
+        if prepared.key_spec is not None and isinstance(action, RowDelta):
+            resolver, reason = _resolver(prepared, prepared.key_spec, delta, table, runner)
+            if resolver is not None:
+                summary = {WRITE_ID: prepared.write_id}
+                positions = tuple(file for file in delta.deletes if not _is_by_key(file))
+                only_rows = replace(action, deletes=positions)
+                action = DeleteResolvedKeys(resolver, only_rows, delta.counts, reason)
+                clean_up_if_abandoned(table.operations, partial(resolver.clean_up, ()))
+            elif reason:
+                summary[KEYS_DELETED_BY] = reason
+        if prepared.new_spec is not None and resolver is None:
+            table = _with_spec(table, prepared.new_spec)
         committed = commit_snapshot(
             table.operations,
-            _action(prepared, delta),
+            action,
             commit_options(prepared.options, prepared.table_uuid, summary),
             table.state,
         )
     except CommitStateUnknownError:
         raise
-    except AlreadyCommittedError:
-        delete_files(prepared.io, delta.all_files)
+    except (AlreadyCommittedError, NothingToCommitError):
+        _discard(prepared, delta, resolver)
         return None
     except Exception as error:
-        delete_files(prepared.io, delta.all_files, error)
+        _discard(prepared, delta, resolver, error)
         raise
-    has_keys = any(file.content is FileContent.EQUALITY_DELETES for file in delta.deletes)
-    if prepared.deletes_are_global and has_keys:
+    if prepared.deletes_are_global and resolver is None and any(map(_is_by_key, delta.deletes)):
         _warn_of_global_deletes(committed.state)
     return committed
+
+
+def _resolver(
+    prepared: PreparedDelta,
+    key_spec: PartitionSpec,
+    delta: DeltaFiles,
+    table: LoadedTable,
+    runner: Runner | None,
+) -> tuple[KeyResolver | None, str]:
+    """Finds the rows to delete, if the change deletes them by position; and why or why not."""
+    change = prepared.options.row_change
+    keys = [file for file in delta.deletes if _is_by_key(file)]
+    if change is None or not keys:
+        return None, ""
+    resolver = KeyResolver(
+        table.keeping_reads(),
+        keys,
+        key_spec,
+        write_id=prepared.write_id,
+        data_location=prepared.data_location,
+        runner=runner,
+    )
+    mode = upsert_mode(table, change.mode)
+    is_resolved, why = resolves(resolver, mode, prepared.options.branch, change.resolve_limit)
+    reason = f"{'positions' if is_resolved else 'equality-deletes'}: {why}"
+    _LOG.info("table %s: keys are deleted by %s", table.name, reason)
+    return resolver if is_resolved else None, reason
+
+
+def _is_by_key(file: DataFile) -> bool:
+    return file.content is FileContent.EQUALITY_DELETES
+
+
+def _discard(
+    prepared: PreparedDelta,
+    delta: DeltaFiles,
+    resolver: KeyResolver | None,
+    error: BaseException | None = None,
+) -> None:
+    """Deletes the files of a change that was not committed."""
+    delete_files(prepared.io, delta.all_files, error)
+    if resolver is not None:
+        resolver.clean_up(())
 
 
 def _warn_of_global_deletes(state: TableState) -> None:

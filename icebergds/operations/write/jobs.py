@@ -21,6 +21,7 @@ from icebergds.commit.retry import commit_change, require_same_table
 from icebergds.commit.rewrite_manifests import MergeManifests
 from icebergds.commit.snapshot_commit import Committed, commit_snapshot
 from icebergds.errors import CommitConflictError, ValidationError
+from icebergds.operations.runner import Runner
 from icebergds.operations.write.append_overwrite import PreparedWrite, commit_write
 from icebergds.operations.write.cleanup import delete_files, delete_files_of_write, is_committed
 from icebergds.operations.write.delta_commit import PreparedDelta, commit_delta
@@ -64,19 +65,23 @@ def with_catalog_properties(job: PreparedJob, properties: Mapping[str, str]) -> 
 
 
 def commit_job(
-    job: PreparedJob, results: Sequence[Any], table: LoadedTable | None = None
+    job: PreparedJob,
+    results: Sequence[Any],
+    table: LoadedTable | None = None,
+    runner: Runner | None = None,
 ) -> Committed | None:
     """Commits the results of a job's tasks; returns None if there was nothing to commit.
 
     Args:
         table: the table of the `PlannedJob`, in the process that planned it.
+        runner: as for `commit_delta`.
 
     Errors are those of `commit_write` and `commit_delta`, which delete the files if it is certain
     that nothing was committed.
     """
     if isinstance(job, PreparedWrite):
         return commit_write(job, written_files(results), table)
-    return commit_delta(job, results, table)
+    return commit_delta(job, results, table, runner)
 
 
 def commit_batch(

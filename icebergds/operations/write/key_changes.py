@@ -103,6 +103,7 @@ def prepare_key_change(
         IsolationLevel(options.isolation_level or IsolationLevel.NONE),
         new_spec=None if delete_spec.spec_id in state.metadata.specs_by_id else delete_spec,
         deletes_are_global=bool(state.metadata.spec().fields) and not delete_spec.fields,
+        key_spec=delete_spec,
     )
     task: DeltaTask = partial(write_keyed_delta, plan)
     if change.operation is WriteOperation.UPSERT and ordered is None:

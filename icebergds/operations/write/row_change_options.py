@@ -8,8 +8,16 @@ from enum import StrEnum
 
 from icebergds.errors import InvalidOptionError
 from icebergds.operations.options.values import parse
+from icebergds.spec.table_properties import UPSERT_MODE, UPSERT_RESOLVE_LIMIT_BYTES
 
-ROW_CHANGE_OPTIONS = ("write-operation", "upsert-keys", "upsert-order-by", "row-kind-column")
+ROW_CHANGE_OPTIONS = (
+    "write-operation",
+    "upsert-keys",
+    "upsert-order-by",
+    "row-kind-column",
+    UPSERT_MODE.name,
+    UPSERT_RESOLVE_LIMIT_BYTES.name,
+)
 
 
 class WriteOperation(StrEnum):
@@ -31,6 +39,9 @@ class RowChangeOptions:
         row_kind_column: the column with the kind of each change, for `DELTA`.
         is_ordered: whether each task's rows are sorted by `order_by`.
         keys_meet: whether all rows of a key are in the same task.
+        mode: how rows are deleted, instead of as the table's property says.
+        resolve_limit: up to how many bytes are read to delete by position, instead of as the
+            table's property says.
     """
 
     operation: WriteOperation
@@ -39,6 +50,8 @@ class RowChangeOptions:
     row_kind_column: str | None = None
     is_ordered: bool = False
     keys_meet: bool = False
+    mode: str | None = None
+    resolve_limit: int | None = None
 
 
 def parse_row_change(given: Mapping[str, str]) -> RowChangeOptions | None:
@@ -59,6 +72,8 @@ def parse_row_change(given: Mapping[str, str]) -> RowChangeOptions | None:
         given.get("upsert-keys"),
         given.get("upsert-order-by"),
         given.get("row-kind-column"),
+        mode=UPSERT_MODE.of(given) if UPSERT_MODE.name in given else None,
+        resolve_limit=UPSERT_RESOLVE_LIMIT_BYTES.of(given),
     )
 
 
@@ -77,6 +92,8 @@ def _refuse_contradictions(operation: WriteOperation, given: Mapping[str, str]) 
         "upsert-keys": _BY_KEY,
         "upsert-order-by": {WriteOperation.UPSERT, WriteOperation.DELTA},
         "row-kind-column": {WriteOperation.DELTA},
+        UPSERT_MODE.name: _BY_KEY,
+        UPSERT_RESOLVE_LIMIT_BYTES.name: _BY_KEY,
     }
     for name, operations in fits.items():
         if name in given and operation not in operations:

@@ -6,14 +6,18 @@ from collections.abc import Mapping
 
 from icebergds.commit.operations import TableState
 from icebergds.errors import UnsupportedFeatureError
+from icebergds.formats.data_file.write_properties import WriteProperties
 from icebergds.operations.write.options import WriteOptions
 from icebergds.spec.manifest import FileFormat
 from icebergds.spec.metadata import TableMetadata
 from icebergds.spec.table_properties import (
     DEFAULT_FILE_FORMAT,
     DELETE_FILE_FORMAT,
+    DELETE_GRANULARITY,
+    DELETE_TARGET_FILE_SIZE_BYTES,
     DISTRIBUTION_MODE,
 )
+from icebergds.write.deletes.row_deletes import DeleteSettings
 
 
 def data_file_format(properties: Mapping[str, str]) -> FileFormat:
@@ -35,6 +39,21 @@ def delete_file_format(metadata: TableMetadata, data_format: FileFormat) -> File
     if (own := DELETE_FILE_FORMAT.of(properties)) is not None:
         return FileFormat(own)
     return data_file_format(properties) if DEFAULT_FILE_FORMAT.name in properties else data_format
+
+
+def delete_settings(metadata: TableMetadata) -> DeleteSettings:
+    """How position deletes are written.
+
+    Raises:
+        InvalidOptionError: a table property is malformed.
+    """
+    return DeleteSettings(
+        metadata.format_version,
+        DELETE_GRANULARITY.of(metadata.properties),
+        delete_file_format(metadata, data_file_format(metadata.properties)),
+        DELETE_TARGET_FILE_SIZE_BYTES.of(metadata.properties),
+        WriteProperties.of(metadata.properties, metadata.schema(), metadata.sort_order()),
+    )
 
 
 def require_delete_files(state: TableState, *, by_key: bool = False) -> None:

@@ -94,6 +94,18 @@ class PlannedFile:
         return bool(self.deletes.position_deletes or self.deletes.equality_deletes)
 
 
+@dataclass(frozen=True, slots=True)
+class NewDeletes:
+    """Equality deletes that a snapshot does not have, and that apply to its rows all the same.
+
+    Attributes:
+        spec: their partition spec, which the table may lack.
+    """
+
+    entries: tuple[ManifestEntry, ...]
+    spec: PartitionSpec
+
+
 def _all(_: PlannedFile) -> bool:
     return True
 
@@ -192,6 +204,7 @@ def gather_files(
     wrong_counts: WrongCounts = WrongCounts.FAIL,
     with_metrics: bool = True,
     all_deletes: bool = False,
+    more_deletes: NewDeletes | None = None,
 ) -> tuple[list[_Gathered], PlanCounts]:
     """Calls a function with the files of each manifest; further arguments as for `plan_files`.
 
@@ -199,6 +212,7 @@ def gather_files(
         gather: called by several threads; without metrics, with the files of a large manifest in
             parts. Called again for all files if some of them turn out to need further deletes.
         all_deletes: read the deletes of all partitions, including those that the filter excludes.
+        more_deletes: deletes to apply besides those of the snapshot.
 
     Returns:
         The function's results, in the order of the files, and what was skipped.
@@ -243,10 +257,14 @@ def gather_files(
 
         of_manifests = advancing(side_by_side(read_deletes, deletes))
         delete_entries = [entry for found in of_manifests for entry in found]
+        specs = metadata.specs_by_id
+        if more_deletes is not None:
+            delete_entries += more_deletes.entries
+            specs = {**specs, more_deletes.spec.spec_id: more_deletes.spec}
         equality_ids = frozenset(i for e in delete_entries for i in e.data_file.equality_ids)
         index = DeleteIndex(
             delete_entries,
-            metadata.specs_by_id,
+            specs,
             key_types(metadata.schema_history, equality_ids),
         )
         stats_ids = field_ids(row_filter) | equality_ids | stats_of
@@ -309,6 +327,7 @@ def gather_files(
             wrong_counts=wrong_counts,
             with_metrics=with_metrics,
             all_deletes=True,
+            more_deletes=more_deletes,
         )
     _warn_of_contradicted(metadata.location, odd)
     counts = count_plan(listed, manifests, [files for _, files in found])

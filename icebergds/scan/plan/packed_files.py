@@ -13,7 +13,7 @@ from icebergds.expr.nodes import TRUE, Expr
 from icebergds.formats.manifests.packed_entries import Int32s, Int64s, PackedEntries
 from icebergds.io.fileio import FileIO
 from icebergds.scan.plan.delete_index import AppliedDeletes
-from icebergds.scan.plan.files import PlannedFile, gather_files
+from icebergds.scan.plan.files import NewDeletes, PlannedFile, gather_files
 from icebergds.spec.metadata import TableMetadata
 from icebergds.spec.schema import Schema
 from icebergds.spec.snapshot import Snapshot
@@ -90,11 +90,13 @@ def plan_packed_files(
     row_filter: Expr = TRUE,
     *,
     chosen: Callable[[PackedFiles], Mask] | None = None,
+    more_deletes: NewDeletes | None = None,
 ) -> PackedFiles:
     """Finds a scan's data files and their deletes; arguments and errors as for `plan_files`.
 
     Args:
         chosen: marks which files to return; all by default. It is called by several threads.
+        more_deletes: as for `gather_files`.
     """
 
     def pack(files: Iterable[PlannedFile]) -> PackedFiles:
@@ -104,7 +106,16 @@ def plan_packed_files(
         # Packed again, without the others.
         return PackedFiles.of(packed.filter(mask))
 
-    parts, _ = gather_files(io, metadata, snapshot, schema, row_filter, pack, with_metrics=False)
+    parts, _ = gather_files(
+        io,
+        metadata,
+        snapshot,
+        schema,
+        row_filter,
+        pack,
+        with_metrics=False,
+        more_deletes=more_deletes,
+    )
     return PackedFiles.concat(parts)
 
 

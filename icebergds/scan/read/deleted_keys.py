@@ -5,6 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+import numpy as np
+import pyarrow as pa
+
+from icebergds.formats.deletes.key_columns import encode_column
+from icebergds.formats.deletes.key_hash import Hashes, hash_columns
 from icebergds.formats.deletes.positions import PositionCollector, Positions, PositionSet
 from icebergds.scan.read.deletes import load_positions
 from icebergds.scan.read.key_positions import positions_of_keys
@@ -23,20 +28,26 @@ class DeletedByKey:
         task: the scan of the whole file.
         positions: of these rows, without those that position deletes delete.
         deleted_before: the positions that the task's position deletes delete; None if none.
+        keys: hashes of the different keys of these rows; None if they were not asked for, or the
+            keys to find did not fit in memory at once.
     """
 
     task: FileScanTask
     positions: PositionSet
     deleted_before: PositionSet | None
+    keys: Hashes | None = None
 
 
-def read_deleted_by_key(plan: ReadPlan, task_group: ScanTaskGroup) -> Iterator[DeletedByKey]:
+def read_deleted_by_key(
+    plan: ReadPlan, task_group: ScanTaskGroup, seed: int | None = None
+) -> Iterator[DeletedByKey]:
     """Finds the rows that equality deletes delete, one file after the other.
 
     The columns and the filter of the plan are not used.
 
     Args:
         task_group: tasks of whole files.
+        seed: of the hashes to return.
 
     Raises:
         CorruptFileError: a data or delete file is damaged.
@@ -47,7 +58,31 @@ def read_deleted_by_key(plan: ReadPlan, task_group: ScanTaskGroup) -> Iterator[D
     for number, task in enumerate(task_group.tasks):
         before = load_positions(plan, task_group, task, task.position_deletes)
         keys = loader.keys_of(number)
-        yield DeletedByKey(task, _deleted(plan, task_group, task, keys, before), before)
+        hashed = None if seed is None or keys.positions else _HashedKeys(task_group, seed, before)
+        found = _deleted(plan, task_group, task, keys, before, hashed)
+        yield DeletedByKey(task, found, before, None if hashed is None else hashed.distinct())
+
+
+class _HashedKeys:
+    """Hashes the keys of the rows that are found, without those that were deleted before."""
+
+    def __init__(self, task_group: ScanTaskGroup, seed: int, before: PositionSet | None) -> None:
+        # The deletes of one change have the same key columns.
+        ids = task_group.equality_deletes[0].equality_ids if task_group.equality_deletes else ()
+        fields = (task_group.key_schema.find_field(field_id) for field_id in ids)
+        self._fields = [field for field in fields if field is not None]
+        self._seed, self._before = seed, before
+        self._found: list[Hashes] = [np.empty(0, np.uint64)]
+
+    def add(self, positions: Positions, columns: list[pa.Array]) -> None:
+        if self._before is not None:
+            is_new = pa.array(~self._before.contains(positions))
+            columns = [column.filter(is_new) for column in columns]
+        encoded = [encode_column(c, f) for c, f in zip(columns, self._fields, strict=True)]
+        self._found.append(hash_columns(encoded, len(columns[0]), self._seed))
+
+    def distinct(self) -> Hashes:
+        return np.unique(np.concatenate(self._found))
 
 
 def _deleted(
@@ -56,8 +91,9 @@ def _deleted(
     task: FileScanTask,
     keys: TaskKeys,
     before: PositionSet | None,
+    hashed: _HashedKeys | None,
 ) -> PositionSet:
-    found = PositionCollector()
+    found, seen = PositionCollector(), None if hashed is None else hashed.add
 
     def add(positions: Positions) -> None:
         new = positions if before is None else positions[~before.contains(positions)]
@@ -65,7 +101,7 @@ def _deleted(
             found.add(new)
 
     if keys.sets:
-        for positions in positions_of_keys(plan, task_group, task, keys.sets):
+        for positions in positions_of_keys(plan, task_group, task, keys.sets, seen):
             add(positions)
     for of_group in keys.positions.values():
         for positions in of_group.parts(_POSITIONS_AT_ONCE):

@@ -5,7 +5,9 @@ This way, a key set that is too large for memory can be applied in parts, one af
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+
+import pyarrow as pa
 
 from icebergds.formats.data_reader import ReadRequest
 from icebergds.formats.deletes.positions import PositionCollector, Positions, PositionSet
@@ -24,6 +26,7 @@ def positions_of_keys(
     task_group: ScanTaskGroup,
     task: FileScanTask,
     key_sets: Mapping[int, EqualityKeySet],
+    seen: Callable[[Positions, list[pa.Array]], None] | None = None,
 ) -> Iterator[Positions]:
     """Finds the rows of a task that key sets delete, per batch and set, in any order.
 
@@ -32,6 +35,7 @@ def positions_of_keys(
 
     Args:
         key_sets: by the index of the equality delete group.
+        seen: called with the positions that are returned, and the key columns of these rows.
 
     Raises:
         CorruptFileError, MissingFileError: the data file is damaged or missing.
@@ -46,8 +50,13 @@ def positions_of_keys(
             for index, key_set in key_sets.items():
                 columns = [column_at(read.batch, path) for path in paths[index]]
                 rows = key_set.find(columns, task.data_sequence_number)
-                if len(rows):
-                    yield rows + read.first_position
+                if not len(rows):
+                    continue
+                positions = rows + read.first_position
+                if seen is not None:
+                    taken = pa.array(rows)
+                    seen(positions, [column.take(taken) for column in columns])
+                yield positions
 
 
 def positions_of_large_set(

@@ -16,6 +16,7 @@ from icebergds.operations.write.row_change_options import WriteOperation
 from icebergds.operations.write.table_settings import distribution_mode
 from icebergds.spark.distribution import KeyedRows, are_equal_as_stored, partition_keys
 from icebergds.spark.float_texts import floats_as_text
+from icebergds.spark.runner import SparkRunner
 from icebergds.spark.save_job import run_job
 from icebergds.spark.session import session_zone
 from icebergds.spark.write_jobs import plan_job
@@ -49,7 +50,7 @@ def change_by_key(table: LoadedTable, df: DataFrame, options: WriteOptions) -> C
         if change.order_by is not None:
             rows = _in_order(rows, change.order_by)
     planned = plan_job(replace(options, row_change=change), df.schema, overwrite=False, table=table)
-    return run_job(rows, planned)
+    return run_job(rows, planned, SparkRunner(df.sparkSession))
 
 
 def _shuffled(meeting: KeyedRows) -> DataFrame:

@@ -21,7 +21,7 @@ from icebergds.operations.maintenance.deletes.convert_equality_deletes import (
     conversion_options,
     convert_equality_deletes,
 )
-from icebergds.operations.maintenance.runner import LocalRunner, Runner, TaskAttempt
+from icebergds.operations.runner import LocalRunner, Runner, TaskAttempt
 from icebergds.spec.manifest import DataFile, FileContent
 from icebergds.spec.snapshot import Snapshot
 from icebergds.write.changes.deltas import DeltaFiles

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from icebergds.operations.maintenance.rewrite.groups import discard_files_of
 from icebergds.operations.maintenance.rewrite.sorted_task import SortPlan, split_rows, write_ranges
-from icebergds.operations.maintenance.runner import Runner, TaskAttempt
+from icebergds.operations.runner import Runner, TaskAttempt
 from icebergds.scan.tasks import ScanTaskGroup
 from icebergds.spec.manifest import DataFile
 

@@ -42,9 +42,9 @@ from icebergds.operations.maintenance.rewrite.options import RewriteOptions
 from icebergds.operations.maintenance.rewrite.rewrite_data_files import rewrite_data_files
 from icebergds.operations.maintenance.rewrite.sorted_rewrite import SortedRewriter
 from icebergds.operations.maintenance.rewrite_manifests import rewrite_manifests
-from icebergds.operations.maintenance.runner import LocalRunner
 from icebergds.operations.maintenance.verify.findings import Depth, FindingKind
 from icebergds.operations.maintenance.verify.verify import verify_and_repair
+from icebergds.operations.runner import LocalRunner
 from icebergds.operations.write.options import WriteOptions
 from icebergds.spec.metadata import TableMetadata
 from icebergds.spec.partition import PartitionSpec

@@ -10,7 +10,7 @@ from actions import CATALOGS, Places, act
 
 from icebergds.api import rewrite, table_maintenance
 from icebergds.errors import StorageError
-from icebergds.operations.maintenance.runner import LocalRunner, TaskAttempt
+from icebergds.operations.runner import LocalRunner, TaskAttempt
 
 
 class _FailingRunner:

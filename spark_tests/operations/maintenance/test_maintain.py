@@ -35,7 +35,7 @@ from icebergds.operations.maintenance.maintain import MaintenanceRequest, mainta
 from icebergds.operations.maintenance.report import MaintenanceStep, StepState
 from icebergds.operations.maintenance.rewrite.groups import rewrite_group
 from icebergds.operations.maintenance.rewrite.options import RewriteOptions
-from icebergds.operations.maintenance.runner import LocalRunner
+from icebergds.operations.runner import LocalRunner
 from icebergds.operations.write.options import WriteOptions
 from icebergds.spec.snapshot import RefType, SnapshotRef
 from icebergds.spec.updates.table_updates import SetProperties, SetSnapshotRef

@@ -21,7 +21,7 @@ from icebergds.operations.maintenance.health.figures import MetadataHealth, meas
 from icebergds.operations.maintenance.health.health import examine
 from icebergds.operations.maintenance.rewrite.options import RewriteOptions
 from icebergds.operations.maintenance.rewrite.rewrite_data_files import rewrite_data_files
-from icebergds.operations.maintenance.runner import TaskAttempt
+from icebergds.operations.runner import TaskAttempt
 from icebergds.operations.write.options import WriteOptions
 from icebergds.scan.tasks import FileScanTask
 from icebergds.spec.manifest import DataFile, FileContent, FileFormat

@@ -23,7 +23,7 @@ from icebergds.catalog.address import TableAddress
 from icebergds.catalog.loaded_table import load_for_write
 from icebergds.operations.maintenance.maintain import MaintenanceRequest, maintain
 from icebergds.operations.maintenance.rewrite.options import RewriteOptions
-from icebergds.operations.maintenance.runner import LocalRunner
+from icebergds.operations.runner import LocalRunner
 from icebergds.operations.write.options import WriteOptions
 from icebergds.spec.manifest import FileContent
 from icebergds.spec.updates.table_updates import SetProperties

@@ -30,7 +30,7 @@ from icebergds.operations.maintenance.rewrite.options import RewriteOptions
 from icebergds.operations.maintenance.rewrite.plan import FileGroup
 from icebergds.operations.maintenance.rewrite.rewrite_data_files import rewrite_data_files
 from icebergds.operations.maintenance.rewrite.task import RewritePlan
-from icebergds.operations.maintenance.runner import LocalRunner, TaskAttempt
+from icebergds.operations.runner import LocalRunner, TaskAttempt
 from icebergds.operations.write.options import WriteOptions
 from icebergds.spec.manifest import FileContent
 from icebergds.spec.partition import PartitionSpec

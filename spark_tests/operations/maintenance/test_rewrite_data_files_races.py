@@ -25,7 +25,7 @@ from icebergds.operations.maintenance.rewrite.options import RewriteOptions
 from icebergds.operations.maintenance.rewrite.plan import FileGroup
 from icebergds.operations.maintenance.rewrite.rewrite_data_files import rewrite_data_files
 from icebergds.operations.maintenance.rewrite.task import RewritePlan
-from icebergds.operations.maintenance.runner import LocalRunner
+from icebergds.operations.runner import LocalRunner
 from icebergds.operations.write.cleanup import delete_files
 from icebergds.operations.write.options import WriteOptions
 from icebergds.spec.manifest import DataFile, FileContent

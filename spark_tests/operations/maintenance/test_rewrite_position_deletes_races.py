@@ -31,7 +31,7 @@ from icebergds.errors import (
 from icebergds.operations.maintenance.deletes.rewrite_position_deletes import (
     rewrite_position_deletes,
 )
-from icebergds.operations.maintenance.runner import LocalRunner
+from icebergds.operations.runner import LocalRunner
 from icebergds.operations.write.options import WriteOptions
 from icebergds.spec.manifest import DataFile, DataFileRef
 from icebergds.spec.snapshot import RefType, SnapshotRef

@@ -25,7 +25,7 @@ from icebergds.operations.maintenance.rewrite import sorted_rewrite, sorted_task
 from icebergds.operations.maintenance.rewrite.options import RewriteOptions
 from icebergds.operations.maintenance.rewrite.rewrite_data_files import rewrite_data_files
 from icebergds.operations.maintenance.rewrite.sorted_rewrite import SortedRewriter
-from icebergds.operations.maintenance.runner import LocalRunner, Runner
+from icebergds.operations.runner import LocalRunner, Runner
 from icebergds.operations.write.options import WriteOptions
 from icebergds.spec.sort import NullOrder, SortDirection, SortField, SortOrder
 from icebergds.spec.transforms import IdentityTransform

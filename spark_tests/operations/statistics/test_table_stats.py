@@ -15,7 +15,7 @@ from icebergds import StatisticsFile, Table, load_catalog
 from icebergds.catalog.loaded_table import LoadedTable
 from icebergds.errors import InvalidOptionError, NoSuchSnapshotError
 from icebergds.formats.puffin import read_puffin_footer
-from icebergds.operations.maintenance.runner import LocalRunner
+from icebergds.operations.runner import LocalRunner
 from icebergds.operations.statistics.table_stats import compute_table_stats
 
 

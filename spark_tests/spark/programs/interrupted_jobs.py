@@ -27,7 +27,7 @@ from pyspark.sql import SparkSession
 
 from icebergds import load_table
 from icebergds.interrupts import stop, stoppable
-from icebergds.operations.maintenance.runner import TaskAttempt
+from icebergds.operations.runner import TaskAttempt
 from icebergds.spark.runner import SparkRunner
 from icebergds.spark.save_job import CLEAN_UP
 

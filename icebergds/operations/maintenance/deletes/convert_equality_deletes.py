@@ -30,23 +30,22 @@ from icebergds.commit.snapshot_commit import commit_snapshot
 from icebergds.display import html_result
 from icebergds.errors import CommitStateUnknownError, InvalidOptionError
 from icebergds.expr.nodes import Expr
-from icebergds.formats.data_file.write_properties import WriteProperties
 from icebergds.interrupts import interrupts_held
 from icebergds.operations.conditions import choosing_filter
-from icebergds.operations.maintenance.deletes.conversion_tasks import (
+from icebergds.operations.maintenance.listed_paths import ListedPaths
+from icebergds.operations.maintenance.maintained_branch import check_maintained_branch
+from icebergds.operations.read.options import ReadOptions, parse_read_options, split_options
+from icebergds.operations.read.snapshot_read import make_read_plan
+from icebergds.operations.runner import Runner, weight_of_files
+from icebergds.operations.write.cleanup import WRITE_ID, delete_files, delete_files_of_write
+from icebergds.operations.write.commit_options import commit_options
+from icebergds.operations.write.conversion_tasks import (
     ConversionPlan,
     ConvertedRows,
     write_converted,
 )
-from icebergds.operations.maintenance.listed_paths import ListedPaths
-from icebergds.operations.maintenance.maintained_branch import check_maintained_branch
-from icebergds.operations.maintenance.runner import Runner, weight_of_files
-from icebergds.operations.read.options import ReadOptions, parse_read_options, split_options
-from icebergds.operations.read.snapshot_read import make_read_plan
-from icebergds.operations.write.cleanup import WRITE_ID, delete_files, delete_files_of_write
-from icebergds.operations.write.commit_options import commit_options
 from icebergds.operations.write.options import WriteOptions
-from icebergds.operations.write.table_settings import data_file_format, delete_file_format
+from icebergds.operations.write.table_settings import delete_settings
 from icebergds.reporting import stage
 from icebergds.scan.plan.delete_index import AppliedDeletes, DeleteIndex, key_types
 from icebergds.scan.plan.live_deletes import live_deletes
@@ -55,9 +54,7 @@ from icebergds.scan.plan.task_groups import pack_files
 from icebergds.scan.tasks import ScanTaskGroup
 from icebergds.spec.manifest import DataFile, FileContent, ManifestEntry
 from icebergds.spec.schema import Schema
-from icebergds.spec.table_properties import DELETE_GRANULARITY, DELETE_TARGET_FILE_SIZE_BYTES
 from icebergds.suggestions import did_you_mean
-from icebergds.write.deletes.row_deletes import DeleteSettings
 from icebergds.write.locations import LocationProvider
 
 _LOG = logging.getLogger(__name__)
@@ -378,7 +375,7 @@ def _convert_files(table: LoadedTable, found: _Found, work: _Work) -> None:
         make_read_plan(read, table.state, schema, Schema(())),
         locations,
         f"{work.operation_id}-{work.rounds}",
-        _settings(table),
+        delete_settings(metadata),
     )
     work.rounds += 1
     # If a task fails, finished ones cannot report their files.
@@ -388,17 +385,6 @@ def _convert_files(table: LoadedTable, found: _Found, work: _Work) -> None:
     for group, result in zip(groups(), results, strict=True):
         work.results.append(result.deletes)
         work.units.append(_unit(group, result, found))
-
-
-def _settings(table: LoadedTable) -> DeleteSettings:
-    metadata = table.metadata
-    return DeleteSettings(
-        metadata.format_version,
-        DELETE_GRANULARITY.of(metadata.properties),
-        delete_file_format(metadata, data_file_format(metadata.properties)),
-        DELETE_TARGET_FILE_SIZE_BYTES.of(metadata.properties),
-        WriteProperties.of(metadata.properties, metadata.schema(), metadata.sort_order()),
-    )
 
 
 def _left(found: _Found, units: Iterable[ConvertedUnit]) -> PackedFiles:

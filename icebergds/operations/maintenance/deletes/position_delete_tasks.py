@@ -18,7 +18,7 @@ from icebergds.formats.deletes.positions import PositionCollector, Positions, Po
 from icebergds.formats.wrong_counts import Recorded
 from icebergds.io.fileio import FileIO
 from icebergds.operations.maintenance.deletes.live_files import LiveFiles, Mask, Numbers
-from icebergds.operations.maintenance.runner import TaskAttempt
+from icebergds.operations.runner import TaskAttempt
 from icebergds.spec.manifest import DataFile, DataFileRef, FileFormat
 from icebergds.spec.partition import PartitionSpec
 from icebergds.spec.schema import Schema

@@ -44,7 +44,7 @@ from icebergds.operations.maintenance.deletes.position_delete_tasks import (
     rewrite_delete_files,
 )
 from icebergds.operations.maintenance.maintained_branch import check_maintained_branch
-from icebergds.operations.maintenance.runner import Runner
+from icebergds.operations.runner import Runner
 from icebergds.operations.write.cleanup import WRITE_ID, delete_files, delete_files_of_write
 from icebergds.operations.write.commit_options import commit_options
 from icebergds.operations.write.options import WriteOptions

@@ -15,7 +15,6 @@ from icebergds.expr.bind import bind, field_ids
 from icebergds.expr.nodes import TRUE, Expr, relaxed
 from icebergds.formats.manifests.reader import read_manifest_columns
 from icebergds.formats.wrong_counts import WrongCounts
-from icebergds.operations.maintenance.runner import Runner, TaskAttempt, weight_of_files
 from icebergds.operations.maintenance.unused_files.orphan_files import (
     OrphanFiles,
     parse_orphan_options,
@@ -26,6 +25,7 @@ from icebergds.operations.maintenance.unused_files.remove_orphan_files import (
 )
 from icebergds.operations.read.options import ReadOptions, split_options
 from icebergds.operations.read.snapshot_read import make_read_plan
+from icebergds.operations.runner import Runner, TaskAttempt, weight_of_files
 from icebergds.reporting import advance, stage
 from icebergds.scan.plan.delete_index import AppliedDeletes
 from icebergds.scan.plan.files import PlannedFile, all_manifests

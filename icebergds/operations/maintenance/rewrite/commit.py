@@ -34,7 +34,7 @@ from icebergds.operations.maintenance.rewrite.groups import (
     tasks_of,
 )
 from icebergds.operations.maintenance.rewrite.task import DeletesToMove, MovePlan, move_deletes
-from icebergds.operations.maintenance.runner import Runner
+from icebergds.operations.runner import Runner
 from icebergds.operations.write.cleanup import delete_files
 from icebergds.operations.write.table_settings import delete_file_format
 from icebergds.scan.plan.delete_index import AppliedDeletes as FileDeletes

@@ -12,7 +12,7 @@ from icebergds.formats.arrow.types import schema_to_arrow
 from icebergds.operations.maintenance.rewrite.options import RewriteOptions
 from icebergds.operations.maintenance.rewrite.plan import FileGroup
 from icebergds.operations.maintenance.rewrite.task import RewritePlan, rewrite_files
-from icebergds.operations.maintenance.runner import Runner
+from icebergds.operations.runner import Runner
 from icebergds.operations.write.append_overwrite import plan_rows
 from icebergds.operations.write.cleanup import delete_files_of_write
 from icebergds.operations.write.options import WriteOptions

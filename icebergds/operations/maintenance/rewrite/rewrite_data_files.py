@@ -39,7 +39,7 @@ from icebergds.operations.maintenance.rewrite.plan import (
     possible_candidates,
 )
 from icebergds.operations.maintenance.rewrite.shared_deletes import SharedDeletes
-from icebergds.operations.maintenance.runner import Runner, weight_of_files
+from icebergds.operations.runner import Runner, weight_of_files
 from icebergds.operations.write.cleanup import delete_files
 from icebergds.operations.write.commit_options import commit_options
 from icebergds.operations.write.options import WriteOptions

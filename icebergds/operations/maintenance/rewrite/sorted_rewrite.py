@@ -19,7 +19,7 @@ from icebergds.operations.maintenance.rewrite.sorted_task import (
     sample_rows,
 )
 from icebergds.operations.maintenance.rewrite.task import RewritePlan
-from icebergds.operations.maintenance.runner import Runner
+from icebergds.operations.runner import Runner
 from icebergds.reporting import stage
 from icebergds.scan.plan.splits import SplitOptions
 from icebergds.scan.plan.task_groups import pack_files

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from icebergds.formats.arrow.types import schema_to_arrow
 from icebergds.operations.maintenance.rewrite.task import RewritePlan
-from icebergds.operations.maintenance.runner import TaskAttempt
+from icebergds.operations.runner import TaskAttempt
 from icebergds.scan.read.files import read_scan_tasks
 from icebergds.scan.read_plan import ReadPlan
 from icebergds.scan.tasks import ScanTaskGroup

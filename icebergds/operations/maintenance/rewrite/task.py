@@ -16,7 +16,7 @@ import numpy.typing as npt
 from icebergds.formats.deletes.existing_deletes import read_existing_deletes
 from icebergds.formats.deletes.positions import PositionSet
 from icebergds.interrupts import until_stopped
-from icebergds.operations.maintenance.runner import TaskAttempt
+from icebergds.operations.runner import TaskAttempt
 from icebergds.scan.read.files import read_scan_tasks
 from icebergds.scan.read_plan import ReadPlan
 from icebergds.scan.tasks import ScanTaskGroup

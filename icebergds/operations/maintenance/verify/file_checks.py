@@ -29,7 +29,6 @@ from icebergds.formats.deletes.position_deletes import NAMES_WITHOUT_IDS
 from icebergds.formats.stored_file import read_stored_file
 from icebergds.io.fileio import FileIO
 from icebergds.io.near import readers_of
-from icebergds.operations.maintenance.runner import TaskAttempt
 from icebergds.operations.maintenance.verify.column_checks import (
     Measured,
     check_column,
@@ -45,6 +44,7 @@ from icebergds.operations.maintenance.verify.findings import (
     Severity,
 )
 from icebergds.operations.maintenance.verify.walk import READ_ERRORS, unreadable
+from icebergds.operations.runner import TaskAttempt
 from icebergds.scan.read.metadata_columns import identity_constants
 from icebergds.scan.read_plan import as_optional
 from icebergds.spec.manifest import DataFile, FileContent, FileFormat

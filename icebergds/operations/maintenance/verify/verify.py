@@ -22,7 +22,6 @@ from icebergds.commit.repair_files import FileCorrection, RepairFiles, corrected
 from icebergds.commit.snapshot_commit import commit_snapshot
 from icebergds.formats.data_file.metrics_modes import metrics_modes
 from icebergds.formats.manifests.columns import STATISTICS
-from icebergds.operations.maintenance.runner import LocalRunner, Runner
 from icebergds.operations.maintenance.verify.delete_checks import check_files_of
 from icebergds.operations.maintenance.verify.file_checks import (
     CheckFiles,
@@ -51,6 +50,7 @@ from icebergds.operations.maintenance.verify.stored_files import (
 )
 from icebergds.operations.maintenance.verify.verification import Looked, TableVerification
 from icebergds.operations.maintenance.verify.walk import Walk, WalkedManifest, walk_metadata
+from icebergds.operations.runner import LocalRunner, Runner
 from icebergds.reporting import advance, stage
 from icebergds.spec.json.name_mapping import table_name_mapping
 from icebergds.spec.manifest import DataFile, FileContent, ManifestContent

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
@@ -56,6 +57,37 @@ class Runner(Protocol):
             Exception: what a task raised.
         """
         ...
+
+
+_THREADS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadRunner:
+    """Runs tasks in this process, several at a time; they spend their time in Arrow and I/O."""
+
+    def run(
+        self,
+        task: Callable[[_Item, TaskAttempt], _Result],
+        items: Iterable[_Item],
+        discard: Callable[[], int] | None = None,
+    ) -> list[_Result]:
+        if discard is not None:
+            writing_files()
+        items, results = list(items), list[_Result]()
+        with ThreadPoolExecutor(min(_THREADS, len(items) or 1)) as pool:
+            running = [pool.submit(task, item, TaskAttempt(at, 0)) for at, item in enumerate(items)]
+            try:
+                for item, future in zip(items, running, strict=True):
+                    check_stopped()
+                    results.append(future.result())
+                    advance_by(item)
+                return results
+            except BaseException:
+                pool.shutdown(cancel_futures=True)
+                if discard is not None:
+                    discard()
+                raise
 
 
 @dataclass(frozen=True, slots=True)

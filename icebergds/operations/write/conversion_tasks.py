@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from icebergds.commit.compressed_files import CompressedFiles
+from icebergds.formats.deletes.key_hash import Hashes
 from icebergds.formats.deletes.positions import PositionSet
-from icebergds.operations.maintenance.runner import TaskAttempt
+from icebergds.operations.runner import TaskAttempt
 from icebergds.scan.read.deleted_keys import DeletedByKey, read_deleted_by_key
 from icebergds.scan.read_plan import ReadPlan
 from icebergds.scan.tasks import ScanTaskGroup
@@ -26,12 +27,14 @@ class ConversionPlan:
         locations: chooses the locations of new files.
         operation_id: unique id of the operation, part of the names of new files.
         settings: how to write position deletes.
+        seed: of the hashes that tasks return; None if they are not needed.
     """
 
     read: ReadPlan
     locations: LocationProvider
     operation_id: str
     settings: DeleteSettings
+    seed: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,10 +45,12 @@ class ConvertedRows:
         rows: how many rows of each data file of the task the new deletes delete.
         deletes: the new position delete files, or deletion vectors with the deletes of the ones
             that they replace.
+        keys: for each data file, hashes of the keys of these rows; None where they are not known.
     """
 
     rows: tuple[int, ...]
     deletes: CompressedFiles
+    keys: tuple[Hashes | None, ...] = ()
 
 
 def write_converted(
@@ -62,14 +67,15 @@ def write_converted(
         CorruptFileError, MissingFileError: a data or delete file is damaged or missing.
     """
     names = FileNames(attempt.partition_id, attempt.attempt_id, plan.operation_id)
-    rows, deletes = list[int](), list[FilePositions]()
+    rows, keys, deletes = list[int](), list[Hashes | None](), list[FilePositions]()
     with files.TaskAttempt(plan.read.io, plan.locations, names, plan.read.table_schema) as written:
-        for found in read_deleted_by_key(plan.read, task_group):
+        for found in read_deleted_by_key(plan.read, task_group, plan.seed):
             rows.append(len(found.positions))
+            keys.append(found.keys)
             if found.positions:
                 deletes.append(_positions(plan, found))
         new = write_deletes(written, deletes, plan.settings, plan.read.specs)
-    return ConvertedRows(tuple(rows), CompressedFiles.of(new))
+    return ConvertedRows(tuple(rows), CompressedFiles.of(new), tuple(keys))
 
 
 def _positions(plan: ConversionPlan, found: DeletedByKey) -> FilePositions:

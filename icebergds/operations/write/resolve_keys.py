@@ -1,0 +1,425 @@
+"""Deletes the rows that a change by key replaces by their positions, if they are cheap to find.
+
+The tasks of a change write its keys as equality delete files, which readers compare with their rows
+until somebody converts them. If few bytes of key columns have to be read to find the rows, the
+commit deletes them by position instead: by deletion vectors from format version 3. Each attempt to
+commit finds the rows of the snapshot that it builds on, and reads only the data files that no
+attempt before it has read.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence, Set as AbstractSet
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from functools import partial
+
+import numpy as np
+
+from icebergds.catalog.loaded_table import LoadedTable
+from icebergds.commit.base import CommitBase, commit_base
+from icebergds.commit.compared_files import ComparedDeletes
+from icebergds.commit.file_selection import FileKey, file_key
+from icebergds.commit.new_snapshot import NewSnapshot
+from icebergds.commit.options import NothingToCommitError
+from icebergds.commit.row_delta import RowDelta
+from icebergds.commit.selection import Mask
+from icebergds.commit.workspace import Workspace
+from icebergds.display import counted, size_text
+from icebergds.errors import ValidationError
+from icebergds.formats.deletes.key_hash import Hashes, new_seed
+from icebergds.formats.deletes.position_deletes import only_data_path
+from icebergds.operations.runner import Runner, ThreadRunner, weight_of_files
+from icebergds.operations.write.cleanup import delete_files, delete_files_of_write
+from icebergds.operations.write.conversion_tasks import ConversionPlan, write_converted
+from icebergds.operations.write.row_counts import summary_of_counts
+from icebergds.operations.write.table_settings import delete_settings
+from icebergds.reporting import stage
+from icebergds.scan.plan.files import NewDeletes
+from icebergds.scan.plan.packed_files import PackedFiles, plan_packed_files
+from icebergds.scan.plan.splits import SplitOptions
+from icebergds.scan.plan.task_groups import pack_files
+from icebergds.scan.read_plan import ReadPlan
+from icebergds.spec.json.name_mapping import table_name_mapping
+from icebergds.spec.manifest import DataFile, FileFormat, ManifestEntry, ManifestEntryStatus
+from icebergds.spec.partition import PartitionSpec
+from icebergds.spec.schema import Schema
+from icebergds.spec.table_properties import UPSERT_MODE, UPSERT_RESOLVE_LIMIT_BYTES
+from icebergds.spec.types import IcebergType, TypeId
+from icebergds.write.locations import LocationProvider
+
+_LOG = logging.getLogger(__name__)
+
+KEYS_DELETED_BY = "icebergds.keys-deleted-by"
+"""The entry of a snapshot's summary that says how a change by key deletes rows, and why."""
+
+_LIMIT = 256_000_000
+_LIMIT_WITHOUT_SESSION = 16_000_000
+# So much is read in this process before a job of Spark has begun.
+_BYTES_IN_PROCESS = 16_000_000
+_NO_KEYS = np.empty(0, np.uint64)
+# What a value takes in a file, in bytes. Texts, UUIDs and decimals take more than numbers.
+_WIDTHS: dict[object, int] = {
+    TypeId.BOOLEAN: 1,
+    TypeId.INT: 4,
+    TypeId.DATE: 4,
+    TypeId.LONG: 8,
+    TypeId.TIME: 8,
+    TypeId.TIMESTAMP: 8,
+    TypeId.TIMESTAMPTZ: 8,
+    TypeId.TIMESTAMP_NS: 8,
+    TypeId.TIMESTAMPTZ_NS: 8,
+}
+_WIDTH_OF_OTHERS = 16
+
+
+class UpsertMode(StrEnum):
+    """How changes by key delete rows (`write.upsert.mode`)."""
+
+    EQUALITY_DELETES = "equality-deletes"
+    POSITIONS = "positions"
+    AUTO = "auto"
+
+
+def upsert_mode(table: LoadedTable, chosen: str | None) -> UpsertMode:
+    """How a change by key deletes rows: as chosen, or as the table's property says."""
+    return UpsertMode(chosen or UPSERT_MODE.of(table.metadata.properties))
+
+
+def resolves(
+    resolver: KeyResolver, mode: UpsertMode, branch: str, limit: int | None
+) -> tuple[bool, str]:
+    """Whether a change deletes rows by position, and why.
+
+    Args:
+        limit: in bytes, for `AUTO`; None for that of the table.
+    """
+    if mode is not UpsertMode.AUTO:
+        return mode is UpsertMode.POSITIONS, "write.upsert.mode"
+    found, what = resolver.cost(branch, limit := resolver.limit(limit))
+    is_less = found <= limit
+    return is_less, f"{what}, limit {size_text(limit)}"
+
+
+@dataclass(slots=True)
+class DeleteResolvedKeys:
+    """Adds the data files of a change by key, and deletes by position the rows it replaces.
+
+    Attributes:
+        delta: without the deletes of these rows.
+        counts: what the tasks have counted; real numbers replace them as far as they are known.
+        reason: for the snapshot's summary.
+    """
+
+    resolver: KeyResolver
+    delta: RowDelta
+    counts: Mapping[str, int]
+    reason: str
+    _found: Resolved | None = None
+
+    def produce(self, work: Workspace, base: CommitBase) -> NewSnapshot:
+        """Finds the rows, and writes the manifests.
+
+        Raises:
+            NothingToCommitError: the first attempt finds no row to delete, and has none to add.
+
+        Other errors are those of `RowDelta.produce` and `KeyResolver.resolve`.
+        """
+        found = self.resolver.resolve(base)
+        is_first, self._found = self._found is None, found
+        delta = replace(
+            self.delta,
+            deletes=(*self.delta.deletes, *found.deletes),
+            replaced=(*self.delta.replaced, *found.replaced),
+            attempt=(
+                frozenset(map(file_key, found.deletes)),
+                frozenset(map(file_key, found.replaced)),
+            ),
+        )
+        if is_first and not (delta.files or delta.deletes):
+            raise NothingToCommitError(base.state)
+        new = delta.produce(work, base)
+        counts = summary_of_counts(_real_counts(self.counts, found), None)
+        return replace(new, changes={**new.changes, **counts, KEYS_DELETED_BY: self.reason})
+
+    def settle(self) -> None:
+        """Deletes what the committed attempt does not use."""
+        self.resolver.clean_up(() if self._found is None else self._found.deletes)
+
+
+def _real_counts(counted: Mapping[str, int], found: Resolved) -> Mapping[str, int]:
+    """The counts of a change whose rows were found."""
+    if found.keys is None:
+        return counted
+    if "upserted" in counted:
+        # Several rows of a key become one.
+        more = {"deleted": found.rows - found.keys} if found.rows > found.keys else {}
+        return {"inserted": counted["upserted"] - found.keys, "updated": found.keys, **more}
+    return {"deleted": found.rows} if counted.keys() == {"deleted"} else counted
+
+
+@dataclass(frozen=True, slots=True)
+class Resolved:
+    """The rows of a snapshot that have the keys.
+
+    Attributes:
+        deletes: position deletes or deletion vectors of these rows.
+        replaced: the deletes whose positions are in these, too.
+        rows: how many rows they delete.
+        keys: how many of the keys some rows have; None if it is not known.
+    """
+
+    deletes: tuple[DataFile, ...]
+    replaced: tuple[DataFile, ...]
+    rows: int
+    keys: int | None
+
+
+class KeyResolver:
+    """Finds the rows with the keys of a change, in one snapshot after the other.
+
+    Args:
+        table: as the change was prepared on.
+        keys: equality delete files, none of which is in the table.
+        spec: their partition spec, which the table may lack.
+        write_id: part of the names of new files.
+        data_location: the directory of new files.
+        runner: runs tasks if there is much to read; None reads in this process.
+    """
+
+    def __init__(
+        self,
+        table: LoadedTable,
+        keys: Sequence[DataFile],
+        spec: PartitionSpec,
+        *,
+        write_id: str,
+        data_location: str,
+        runner: Runner | None,
+    ) -> None:
+        self._table, self._keys, self._spec = table, tuple(keys), spec
+        self._write_id, self._data_location, self._runner = write_id, data_location, runner
+        self._seed = new_seed()
+        self._compared: dict[str, _Compared] = {}
+        self._written: list[DataFile] = []
+        self._rounds = 0
+        self._planned: _Planned | None = None
+
+    def limit(self, chosen: int | None) -> int:
+        """Up to how many bytes are read to find rows: as chosen, or else that of the table."""
+        default = _LIMIT_WITHOUT_SESSION if self._runner is None else _LIMIT
+        return chosen or UPSERT_RESOLVE_LIMIT_BYTES.of(self._table.metadata.properties) or default
+
+    def cost(self, branch: str, limit: int) -> tuple[int, str]:
+        """What finding the rows in the table, as it was loaded, would read.
+
+        Args:
+            limit: nothing more is found out beyond it.
+
+        Returns:
+            The bytes to read, and what they are in words.
+        """
+        base = commit_base(self._table.state, branch)
+        of_manifests = sum(manifest.manifest_length for manifest in base.manifests)
+        if of_manifests > limit:
+            return of_manifests, f"{size_text(of_manifests)} of manifests"
+        files = self._plan(base).files
+        found = of_manifests + _bytes_of_keys(files, self._keys[0], base.metadata.schema())
+        of_files = counted(len(files), "data file")
+        return found, f"{size_text(found)} of manifests and the keys of {of_files}"
+
+    def resolve(self, base: CommitBase) -> Resolved:
+        """Finds the rows in the snapshot that a commit builds on, and writes their deletes.
+
+        Raises:
+            CorruptFileError, MissingFileError: a file of the table is damaged or missing.
+            ValidationError: a data file with such keys is listed twice, so that it cannot have
+                position deletes.
+        """
+        planned = self._plan(base)
+        has_vectors = base.metadata.format_version >= 3
+        self._compare(base, planned, has_vectors)
+        found = {path: self._compared[path] for path in planned.own}
+        hit = {path for path, one in found.items() if one.rows}
+        # A later vector of a data file is of a later attempt.
+        new = {_place(file): file for file in self._written if only_data_path(file) in {None, *hit}}
+        own = (delete for path in hit for delete in planned.own[path].own) if has_vectors else ()
+        hashes = [one.keys for one in found.values()]
+        is_known = not planned.others and None not in (None if h is None else 0 for h in hashes)
+        distinct = np.unique(np.concatenate([_NO_KEYS, *(h for h in hashes if h is not None)]))
+        return Resolved(
+            tuple(new.values()),
+            tuple(own),
+            sum(one.rows for one in found.values()),
+            len(distinct) if is_known else None,
+        )
+
+    def clean_up(self, kept: Iterable[DataFile]) -> None:
+        """Deletes the files that no commit needs any longer. Never raises.
+
+        Args:
+            kept: the committed ones.
+        """
+        paths = {file.file_path for file in kept}
+        files = [file for file in (*self._keys, *self._written) if file.file_path not in paths]
+        if files:
+            delete_files(self._table.io, files)
+
+    def _plan(self, base: CommitBase) -> _Planned:
+        parent, metadata = base.parent, base.metadata
+        if parent is None:
+            return _Planned(None, PackedFiles.of(()), {}, False)
+        if self._planned is not None and self._planned.snapshot_id == parent.snapshot_id:
+            return self._planned
+        # The table may lack the spec, or have another one under its id.
+        spec = self._spec
+        if metadata.specs_by_id.get(spec.spec_id) != spec:
+            spec = replace(spec, spec_id=max(metadata.specs_by_id) + 1)
+        number = base.sequence_number
+        pending = tuple(
+            ManifestEntry(ManifestEntryStatus.ADDED, 0, number, number, file)
+            for file in (replace(key, spec_id=spec.spec_id) for key in self._keys)
+        )
+        ours = {id(entry) for entry in pending}
+
+        def have_keys(files: PackedFiles) -> Mask:
+            mask: Mask = (
+                files.by_deletes(lambda d: sum(id(e) in ours for e in d.equality_deletes)) > 0
+            )
+            return mask
+
+        files = plan_packed_files(
+            self._table.io,
+            metadata,
+            parent,
+            metadata.schema(),
+            chosen=have_keys,
+            more_deletes=NewDeletes(pending, spec),
+        )
+        self._planned = _planned(parent.snapshot_id, files, ours, base.name)
+        return self._planned
+
+    def _compare(self, base: CommitBase, planned: _Planned, has_vectors: bool) -> None:
+        """Compares the data files that were not, or have got another deletion vector since."""
+        paths, own = planned.files.entries.paths.to_pylist(), planned.own
+        is_known = [
+            (known := self._compared.get(path)) is not None
+            and not (has_vectors and known.vector != own[path].vector)
+            for path in paths
+        ]
+        files = planned.files.filter(~np.array(is_known, np.bool_))
+        if not len(files):
+            return
+        table = self._table.at(replace(base.state, io=self._table.io))
+        metadata, schema = table.metadata, table.metadata.schema()
+        splits = SplitOptions.of(metadata.properties).evened(files.entries.file_size_in_bytes)
+        groups = list(pack_files(files, metadata, schema, splits, whole=True))
+        locations = LocationProvider.of(metadata.location, metadata.properties)
+        operation_id = f"{self._write_id}-{self._rounds}"
+        self._rounds += 1
+        plan = ConversionPlan(
+            ReadPlan(
+                table.io,
+                Schema(()),
+                schema,
+                metadata.specs_by_id,
+                name_mapping=table_name_mapping(metadata),
+            ),
+            locations,
+            operation_id,
+            delete_settings(metadata),
+            self._seed,
+        )
+        discard = partial(delete_files_of_write, table.io, self._data_location, operation_id)
+        is_small = _bytes_of_keys(files, self._keys[0], schema) <= _BYTES_IN_PROCESS
+        with stage("find rows by key", len(files), files.nbytes, weight_of_files):
+            runner = ThreadRunner() if is_small or self._runner is None else self._runner
+            results = runner.run(partial(write_converted, plan), groups, discard)
+        for group, result in zip(groups, results, strict=True):
+            self._written += result.deletes
+            for task, rows, keys in zip(group.tasks, result.rows, result.keys, strict=True):
+                vector = own[task.file_path].vector
+                self._compared[task.file_path] = _Compared(vector, rows, keys)
+
+
+@dataclass(frozen=True, slots=True)
+class _Planned:
+    """The data files of a snapshot that may have the keys.
+
+    Attributes:
+        files: with only the new ones among their equality deletes.
+        own: their position deletes, by path.
+        others: whether other equality deletes apply to some of them, and may delete the same rows.
+    """
+
+    snapshot_id: int | None
+    files: PackedFiles
+    own: Mapping[str, ComparedDeletes]
+    others: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Compared:
+    """A data file whose rows were compared with the keys.
+
+    Attributes:
+        vector: the deletion vector that it had.
+        rows: how many of its rows have one of the keys.
+        keys: the hashes of their keys; None if they are not known.
+    """
+
+    vector: FileKey | None
+    rows: int
+    keys: Hashes | None
+
+
+def _planned(snapshot_id: int, files: PackedFiles, ours: AbstractSet[int], name: str) -> _Planned:
+    # Many files share one tuple of deletes.
+    kept: dict[int, tuple[ManifestEntry, ...]] = {}
+    for deletes in files.deletes:
+        keys = deletes.equality_deletes
+        kept[id(keys)] = tuple(entry for entry in keys if id(entry) in ours)
+    paths = files.entries.paths.to_pylist()
+    if len(set(paths)) < len(paths):
+        path = Counter(paths).most_common(1)[0][0]
+        raise ValidationError(
+            f"table {name} lists data file {path} more than once, so that its rows cannot be "
+            "deleted by position; set write.upsert.mode to equality-deletes"
+        )
+    compared = [ComparedDeletes.of(deletes.position_deletes) for deletes in files.deletes]
+    return _Planned(
+        snapshot_id,
+        replace(
+            files,
+            deletes=tuple(
+                replace(deletes, equality_deletes=kept[id(deletes.equality_deletes)])
+                for deletes in files.deletes
+            ),
+        ),
+        {path: compared[at] for path, at in zip(paths, files.delete_numbers, strict=True)},
+        any(len(kept[id(d.equality_deletes)]) < len(d.equality_deletes) for d in files.applied()),
+    )
+
+
+def _place(file: DataFile) -> str:
+    """What the deletes of a later attempt replace: those of the same data file."""
+    return (file.is_deletion_vector and file.referenced_data_file) or file.file_path
+
+
+def _bytes_of_keys(files: PackedFiles, keys: DataFile, schema: Schema) -> int:
+    """About how many bytes of key columns data files have."""
+    fields = [schema.find_field(field_id) for field_id in keys.equality_ids]
+    width = sum(_width(each.field_type) for each in fields if each is not None)
+    entries = files.entries
+    # Avro files are read whole.
+    is_columnar = np.array([k.file_format is not FileFormat.AVRO for k in entries.kinds], np.bool_)
+    of_keys = np.minimum(entries.record_count * width, entries.file_size_in_bytes)
+    return int(
+        np.where(is_columnar[entries.kind_numbers], of_keys, entries.file_size_in_bytes).sum()
+    )
+
+
+def _width(kind: IcebergType) -> int:
+    return _WIDTHS.get(getattr(kind, "type_id", None), _WIDTH_OF_OTHERS)
