@@ -20,7 +20,6 @@ import numpy as np
 
 from icebergds.catalog.loaded_table import LoadedTable
 from icebergds.commit.base import CommitBase, commit_base
-from icebergds.commit.compared_files import ComparedDeletes
 from icebergds.commit.file_selection import FileKey, file_key
 from icebergds.commit.new_snapshot import NewSnapshot
 from icebergds.commit.options import NothingToCommitError
@@ -28,7 +27,7 @@ from icebergds.commit.row_delta import RowDelta
 from icebergds.commit.selection import Mask
 from icebergds.commit.workspace import Workspace
 from icebergds.display import counted, size_text
-from icebergds.errors import ValidationError
+from icebergds.errors import InvalidOptionError, ValidationError
 from icebergds.formats.deletes.key_hash import Hashes, new_seed
 from icebergds.formats.deletes.position_deletes import only_data_path
 from icebergds.operations.runner import Runner, ThreadRunner, weight_of_files
@@ -94,13 +93,23 @@ def resolves(
     """Whether a change deletes rows by position, and why.
 
     Args:
-        limit: in bytes, for `AUTO`; None for that of the table.
+        limit: in bytes; None for that of the table, or the default one, which `POSITIONS` ignores.
+
+    Raises:
+        InvalidOptionError: rows are to be deleted by position, which would read more.
     """
-    if mode is not UpsertMode.AUTO:
-        return mode is UpsertMode.POSITIONS, "write.upsert.mode"
-    found, what = resolver.cost(branch, limit := resolver.limit(limit))
-    is_less = found <= limit
-    return is_less, f"{what}, limit {size_text(limit)}"
+    given = resolver.limit(limit)
+    if mode is UpsertMode.EQUALITY_DELETES or (mode is UpsertMode.POSITIONS and given is None):
+        return mode is UpsertMode.POSITIONS, UPSERT_MODE.name
+    most = given or resolver.default_limit
+    found, what = resolver.cost(branch, most)
+    if found > most and mode is UpsertMode.POSITIONS:
+        raise InvalidOptionError(
+            f"table {resolver.table}: finding the rows by key would read {what}, more than "
+            f"{UPSERT_RESOLVE_LIMIT_BYTES.name} allows ({size_text(most)}); raise it, or set "
+            f"{UPSERT_MODE.name} to auto"
+        )
+    return found <= most, f"{what}, limit {size_text(most)}"
 
 
 @dataclass(slots=True)
@@ -207,10 +216,19 @@ class KeyResolver:
         self._rounds = 0
         self._planned: _Planned | None = None
 
-    def limit(self, chosen: int | None) -> int:
-        """Up to how many bytes are read to find rows: as chosen, or else that of the table."""
-        default = _LIMIT_WITHOUT_SESSION if self._runner is None else _LIMIT
-        return chosen or UPSERT_RESOLVE_LIMIT_BYTES.of(self._table.metadata.properties) or default
+    @property
+    def table(self) -> str:
+        """The table's name."""
+        return self._table.name
+
+    @property
+    def default_limit(self) -> int:
+        """Up to how many bytes are read to find rows, if neither an option nor the table says."""
+        return _LIMIT_WITHOUT_SESSION if self._runner is None else _LIMIT
+
+    def limit(self, chosen: int | None) -> int | None:
+        """The same as chosen, or as the table says."""
+        return chosen or UPSERT_RESOLVE_LIMIT_BYTES.of(self._table.metadata.properties)
 
     def cost(self, branch: str, limit: int) -> tuple[int, str]:
         """What finding the rows in the table, as it was loaded, would read.
@@ -245,7 +263,7 @@ class KeyResolver:
         hit = {path for path, one in found.items() if one.rows}
         # A later vector of a data file is of a later attempt.
         new = {_place(file): file for file in self._written if only_data_path(file) in {None, *hit}}
-        own = (delete for path in hit for delete in planned.own[path].own) if has_vectors else ()
+        own = (delete for path in hit for delete in planned.own[path]) if has_vectors else ()
         hashes = [one.keys for one in found.values()]
         is_known = not planned.others and None not in (None if h is None else 0 for h in hashes)
         distinct = np.unique(np.concatenate([_NO_KEYS, *(h for h in hashes if h is not None)]))
@@ -270,7 +288,7 @@ class KeyResolver:
     def _plan(self, base: CommitBase) -> _Planned:
         parent, metadata = base.parent, base.metadata
         if parent is None:
-            return _Planned(None, PackedFiles.of(()), {}, False)
+            return _Planned(None, PackedFiles.of(()), {}, {}, False)
         if self._planned is not None and self._planned.snapshot_id == parent.snapshot_id:
             return self._planned
         # The table may lack the spec, or have another one under its id.
@@ -303,10 +321,10 @@ class KeyResolver:
 
     def _compare(self, base: CommitBase, planned: _Planned, has_vectors: bool) -> None:
         """Compares the data files that were not, or have got another deletion vector since."""
-        paths, own = planned.files.entries.paths.to_pylist(), planned.own
+        paths, before = planned.files.entries.paths.to_pylist(), planned.before
         is_known = [
             (known := self._compared.get(path)) is not None
-            and not (has_vectors and known.vector != own[path].vector)
+            and (known.before == before[path] if has_vectors else known.before <= before[path])
             for path in paths
         ]
         files = planned.files.filter(~np.array(is_known, np.bool_))
@@ -340,8 +358,7 @@ class KeyResolver:
         for group, result in zip(groups, results, strict=True):
             self._written += result.deletes
             for task, rows, keys in zip(group.tasks, result.rows, result.keys, strict=True):
-                vector = own[task.file_path].vector
-                self._compared[task.file_path] = _Compared(vector, rows, keys)
+                self._compared[task.file_path] = _Compared(before[task.file_path], rows, keys)
 
 
 @dataclass(frozen=True, slots=True)
@@ -350,13 +367,15 @@ class _Planned:
 
     Attributes:
         files: with only the new ones among their equality deletes.
-        own: their position deletes, by path.
+        own: their position deletes that apply to no other file, by path.
+        before: the identities of all their position deletes, by path.
         others: whether other equality deletes apply to some of them, and may delete the same rows.
     """
 
     snapshot_id: int | None
     files: PackedFiles
-    own: Mapping[str, ComparedDeletes]
+    own: Mapping[str, Sequence[DataFile]]
+    before: Mapping[str, frozenset[FileKey]]
     others: bool
 
 
@@ -365,12 +384,13 @@ class _Compared:
     """A data file whose rows were compared with the keys.
 
     Attributes:
-        vector: the deletion vector that it had.
+        before: the position deletes that it had. What they delete is not found again: if one is
+            gone, the file is compared again. New vectors have the rows of older ones.
         rows: how many of its rows have one of the keys.
         keys: the hashes of their keys; None if they are not known.
     """
 
-    vector: FileKey | None
+    before: frozenset[FileKey]
     rows: int
     keys: Hashes | None
 
@@ -388,7 +408,9 @@ def _planned(snapshot_id: int, files: PackedFiles, ours: AbstractSet[int], name:
             f"table {name} lists data file {path} more than once, so that its rows cannot be "
             "deleted by position; set write.upsert.mode to equality-deletes"
         )
-    compared = [ComparedDeletes.of(deletes.position_deletes) for deletes in files.deletes]
+    by_position = [[e.data_file for e in deletes.position_deletes] for deletes in files.deletes]
+    own = [[f for f in of_file if only_data_path(f) is not None] for of_file in by_position]
+    before = [frozenset(map(file_key, of_file)) for of_file in by_position]
     return _Planned(
         snapshot_id,
         replace(
@@ -398,7 +420,8 @@ def _planned(snapshot_id: int, files: PackedFiles, ours: AbstractSet[int], name:
                 for deletes in files.deletes
             ),
         ),
-        {path: compared[at] for path, at in zip(paths, files.delete_numbers, strict=True)},
+        {path: own[at] for path, at in zip(paths, files.delete_numbers, strict=True)},
+        {path: before[at] for path, at in zip(paths, files.delete_numbers, strict=True)},
         any(len(kept[id(d.equality_deletes)]) < len(d.equality_deletes) for d in files.applied()),
     )
 

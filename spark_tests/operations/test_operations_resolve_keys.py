@@ -1,0 +1,418 @@
+"""Changes by key that delete rows by position at their commit (`write.upsert.mode`)."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from effort import rounds
+
+from icebergds import RowCounts, Table, load_catalog, load_table
+from icebergds.catalog.loaded_table import load_for_write
+from icebergds.errors import (
+    CorruptFileError,
+    InvalidOptionError,
+    MissingFileError,
+    UnsupportedFeatureError,
+)
+from icebergds.formats.data_file.file_schema import schema_from_arrow
+from icebergds.operations.write.delta_commit import commit_delta
+from icebergds.operations.write.key_changes import prepare_key_change
+from icebergds.operations.write.options import parse_write_options
+
+MODE, LIMIT = "write.upsert.mode", "write.upsert.resolve-limit-bytes"
+VERSIONS = pytest.mark.parametrize("version", [2, 3])
+_SCHEMA = pa.schema({"id": pa.int32(), "part": pa.string(), "value": pa.int64()})
+
+
+def new_table(root: Path, version: int = 3, mode: str = "positions", **more: Any) -> Table:
+    properties = {"format-version": str(version), MODE: mode, **more.pop("properties", {})}
+    catalog = load_catalog("c", warehouse=str(root))
+    columns = more.pop("columns", "id int, part string, value bigint")
+    return catalog.create_table("db.t", columns, properties=properties, **more)
+
+
+def rows(*given: tuple[Any, ...]) -> pa.Table:
+    columns = list(zip(*given, strict=True)) or [[], [], []]
+    return pa.table(
+        [pa.array(list(c), f.type) for c, f in zip(columns, _SCHEMA, strict=True)], _SCHEMA
+    )
+
+
+def all_rows(table: Table) -> list[tuple[Any, ...]]:
+    found = load_table(table.location()).scan().to_arrow().to_pylist()
+    return sorted((tuple(row.values()) for row in found), key=repr)
+
+
+def kinds_of_deletes(table: Table) -> Counter[str]:
+    files = load_table(table.location()).inspect.files(columns="content,file_format").to_pylist()
+    names = {1: "positions", 2: "keys"}
+    return Counter(names[file["content"]] for file in files if file["content"])
+
+
+def assert_no_file_left_over(table: Table) -> None:
+    table = load_table(table.location())
+    known = {file["file_path"] for file in table.inspect.all_files().to_pylist()}
+    stored = {str(file) for file in Path(table.location(), "data").rglob("*.*") if file.is_file()}
+    assert {path.removeprefix("file://") for path in known} >= {
+        s for s in stored if not s.endswith(".crc")
+    }
+
+
+# What is changed
+
+
+@VERSIONS
+def test_rows_are_replaced_and_counted(tmp_path: Path, version: int) -> None:
+    table = new_table(tmp_path, version)
+    table.append(rows((1, "a", 1), (2, "a", 2), (3, "b", 3)))
+    assert table.upsert(rows((2, "c", 20), (4, "d", 4)), "id") == RowCounts(inserted=1, updated=1)
+    assert all_rows(table) == [(1, "a", 1), (2, "c", 20), (3, "b", 3), (4, "d", 4)]
+    assert table.delete_keys(rows((3, "", 0), (9, "", 0)), "id") == RowCounts(deleted=1)
+    assert all_rows(table) == [(1, "a", 1), (2, "c", 20), (4, "d", 4)]
+    assert kinds_of_deletes(table).keys() == {"positions"}
+    assert_no_file_left_over(table)
+
+
+@VERSIONS
+def test_all_rows_of_a_key_are_replaced(tmp_path: Path, version: int) -> None:
+    table = new_table(tmp_path, version)
+    table.append(rows((1, "a", 1), (1, "a", 2), (2, "a", 3)))
+    table.append(rows((1, "b", 4)))
+    counts = table.upsert(rows((1, "c", 5), (2, "c", 6)), "id")
+    assert counts == RowCounts(updated=2, deleted=2)
+    assert all_rows(table) == [(1, "c", 5), (2, "c", 6)]
+
+
+@VERSIONS
+def test_nothing_is_committed_where_no_row_has_the_keys(tmp_path: Path, version: int) -> None:
+    table = new_table(tmp_path, version)
+    table.append(rows((1, "a", 1)))
+    before = table.current_snapshot()
+    assert table.delete_keys(rows((2, "", 0)), "id") == RowCounts()
+    assert load_table(table.location()).current_snapshot() == before
+    assert_no_file_left_over(table)
+
+
+def test_an_upsert_of_new_keys_is_an_append(tmp_path: Path) -> None:
+    table = new_table(tmp_path)
+    assert table.upsert(rows((1, "a", 1)), "id") == RowCounts(inserted=1)
+    assert table.upsert(rows((2, "a", 1)), "id") == RowCounts(inserted=1)
+    assert [each.operation for each in table.snapshots()] == ["append", "append"]
+    assert not kinds_of_deletes(table)
+
+
+@VERSIONS
+def test_keys_may_be_null_and_change_partitions(tmp_path: Path, version: int) -> None:
+    table = new_table(tmp_path, version, partition_spec="part")
+    table.append(rows((1, "a", 1), (None, "b", 2), (None, "c", 3)))
+    counts = table.upsert(rows((None, "d", 4), (1, None, 5)), "id")
+    assert counts == RowCounts(updated=2, deleted=1)
+    assert all_rows(table) == sorted([(None, "d", 4), (1, None, 5)], key=repr)
+    # The table needs no unpartitioned spec, which equality deletes would have.
+    assert len(table.specs()) == 1
+
+
+def test_several_columns_make_a_key(tmp_path: Path) -> None:
+    table = new_table(tmp_path, partition_spec="part")
+    table.append(rows((1, "a", 1), (1, None, 2), (2, "a", 3)))
+    counts = table.upsert(rows((1, None, 20), (2, "b", 30)), ["id", "part"])
+    assert counts == RowCounts(inserted=1, updated=1)
+    assert all_rows(table) == [(1, "a", 1), (1, None, 20), (2, "a", 3), (2, "b", 30)]
+
+
+def test_columns_of_the_key_are_found_by_their_ids(tmp_path: Path) -> None:
+    """They were renamed and promoted, and the partition spec has changed."""
+    table = new_table(tmp_path, properties={"write.format.default": "parquet"})
+    table.append(rows((1, "a", 1), (2, "b", 2)))
+    with table.update_schema() as update:
+        update.rename_column("id", "key").update_column("key", "bigint")
+    with table.update_spec() as update:
+        update.add_field("part")
+    table.append(rows((3, "c", 3)).rename_columns(["key", "part", "value"]))
+    given = rows((1, "z", 10), (3, "z", 30)).rename_columns(["key", "part", "value"])
+    assert table.upsert(given, "key") == RowCounts(updated=2)
+    assert all_rows(table) == [(1, "z", 10), (2, "b", 2), (3, "z", 30)]
+
+
+@pytest.mark.parametrize("file_format", ["parquet", "orc", "avro"])
+@VERSIONS
+def test_every_file_format_is_searched(tmp_path: Path, version: int, file_format: str) -> None:
+    table = new_table(tmp_path, version, properties={"write.format.default": file_format})
+    table.append(rows(*((at, "a", at) for at in range(100))))
+    assert table.upsert(rows((50, "b", 0), (100, "b", 0)), "id") == RowCounts(inserted=1, updated=1)
+    assert (50, "b", 0) in all_rows(table)
+    assert len(all_rows(table)) == 101
+
+
+def test_a_changelog_is_applied(tmp_path: Path) -> None:
+    table = new_table(tmp_path)
+    table.append(rows((1, "a", 1), (2, "a", 2), (3, "a", 3)))
+    changes = rows((1, "b", 10), (2, "a", 2), (4, "n", 4), (4, "n", 5), (3, "x", 0), (3, "x", 30))
+    kinds = pa.array(["+U", "-D", "+I", "+U", "-D", "+I"])
+    table.delta(changes.append_column("kind", kinds), "kind", "id")
+    assert all_rows(table) == [(1, "b", 10), (3, "x", 30), (4, "n", 5)]
+    assert kinds_of_deletes(table).keys() == {"positions"}
+
+
+def test_deletes_of_others_are_merged(tmp_path: Path) -> None:
+    """A data file has one vector, and rows that equality deletes have deleted stay deleted."""
+    table = new_table(tmp_path)
+    table.append(rows(*((at, "a", at) for at in range(6))))
+    table.delete_keys(rows((0, "", 0)), "id")
+    table.delete_keys(rows((1, "", 0)), "id", options={MODE: "equality-deletes"})
+    # Whether a row is the first with its key is not known where keys may have deleted rows.
+    assert table.upsert(rows((2, "b", 2), (1, "b", 1)), "id") == RowCounts(upserted=2)
+    table.delete_keys(rows((3, "", 0)), "id")
+    assert all_rows(table) == [(1, "b", 1), (2, "b", 2), (4, "a", 4), (5, "a", 5)]
+    assert kinds_of_deletes(table) == {"positions": 1, "keys": 1}
+    assert table.verify("rows").is_sound
+
+
+# What is chosen
+
+
+def test_what_is_cheap_is_deleted_by_position(tmp_path: Path) -> None:
+    table = new_table(tmp_path, mode="auto")
+    table.append(rows(*((at, "a", at) for at in range(1000))))
+    table.upsert(rows((1, "b", 1)), "id")
+    assert kinds_of_deletes(table) == {"positions": 1}
+    told = table.current_snapshot().summary["icebergds.keys-deleted-by"]
+    assert told.startswith("positions: ")
+    assert told.endswith("limit 16.0 MB")
+    table.upsert(rows((2, "b", 1)), "id", options={LIMIT: "1"})
+    assert kinds_of_deletes(table) == {"positions": 1, "keys": 1}
+    told = table.current_snapshot().summary["icebergds.keys-deleted-by"]
+    assert told.startswith("equality-deletes: ")
+    assert (1, "b", 1) in all_rows(table)
+    assert (2, "b", 1) in all_rows(table)
+
+
+def test_the_option_goes_before_the_property(tmp_path: Path) -> None:
+    table = new_table(tmp_path)
+    table.append(rows((1, "a", 1)))
+    table.upsert(rows((1, "b", 1)), "id", options={MODE: "equality-deletes"})
+    assert kinds_of_deletes(table) == {"keys": 1}
+
+
+# While others commit
+
+
+def begun(
+    table: Table, given: pa.Table, operation: str = "upsert", **more: str
+) -> Callable[[], Any]:
+    """Writes the files of a change by key; the result commits it."""
+    named = {"path": table.location(), "write-operation": "upsert", "upsert-keys": "id", **more}
+    options = parse_write_options(named)
+    assert options.row_change is not None
+    loaded = load_for_write(options.address)
+    prepared, task, loaded = prepare_key_change(
+        loaded, options, options.row_change, given.schema, schema_from_arrow(given.schema)
+    )
+    written = task(given.to_batches(), partition_id=0, attempt_id=0)
+    return lambda: commit_delta(prepared, [written], loaded)
+
+
+@VERSIONS
+def test_rows_that_others_add_meanwhile_are_replaced_too(tmp_path: Path, version: int) -> None:
+    table = new_table(tmp_path, version)
+    table.append(rows((1, "a", 1), (2, "a", 2)))
+    commit = begun(table, rows((1, "new", 0), (5, "new", 0)))
+    table.append(rows((5, "other", 1), (1, "other", 2), (6, "other", 3)))
+    commit()
+    assert all_rows(table) == [(1, "new", 0), (2, "a", 2), (5, "new", 0), (6, "other", 3)]
+    assert table.refresh().current_snapshot().summary["icebergds.rows-updated"] == "2"
+    assert table.current_snapshot().summary["icebergds.rows-deleted"] == "1"
+    assert_no_file_left_over(table)
+
+
+@VERSIONS
+def test_a_compaction_meanwhile_is_moved_past(tmp_path: Path, version: int) -> None:
+    table = new_table(tmp_path, version)
+    for at in range(6):
+        table.append(rows((at, "a", at)))
+    table.delete_keys(rows((0, "", 0)), "id")
+    commit = begun(table, rows((1, "new", 0)))
+    table.rewrite_data_files(options={"rewrite-all": "true"})
+    commit()
+    assert all_rows(table) == [(1, "new", 0), *((at, "a", at) for at in range(2, 6))]
+    assert table.refresh().verify("rows").is_sound
+
+
+def test_vectors_of_others_are_merged(tmp_path: Path) -> None:
+    table = new_table(tmp_path)
+    table.append(rows(*((at, "a", at) for at in range(6))))
+    table.append(rows(*((at, "a", at) for at in range(6, 9))))
+    commits = [begun(table, rows((at, "new", at))) for at in (1, 2, 7)]
+    table.delete_keys(rows((5, "", 0)), "id")
+    for commit in commits:
+        commit()
+    old = [(at, "a", at) for at in (0, 3, 4, 6, 8)]
+    assert all_rows(table) == sorted([*old, (1, "new", 1), (2, "new", 2), (7, "new", 7)])
+    assert kinds_of_deletes(table) == {"positions": 2}
+    assert table.refresh().verify("rows").is_sound
+    assert_no_file_left_over(table)
+
+
+@VERSIONS
+def test_a_branch_that_was_rolled_back_gets_the_change(tmp_path: Path, version: int) -> None:
+    table = new_table(tmp_path, version)
+    table.append(rows((1, "a", 1)))
+    first = table.current_snapshot().snapshot_id
+    table.upsert(rows((1, "b", 2)), "id")
+    commit = begun(table, rows((1, "new", 0)))
+    table.manage_snapshots().rollback_to_snapshot(first).commit()
+    commit()
+    assert all_rows(table) == [(1, "new", 0)]
+
+
+def test_a_repeated_batch_is_not_resolved_again(tmp_path: Path) -> None:
+    table = new_table(tmp_path)
+    table.append(rows((1, "a", 1)))
+    once = {"txn-app-id": "app", "txn-version": "1"}
+    begun(table, rows((1, "b", 2)), **once)()
+    table.append(rows((1, "later", 3)))
+    assert begun(table, rows((1, "b", 2)), **once)() is None
+    assert all_rows(table) == [(1, "b", 2), (1, "later", 3)]
+    assert_no_file_left_over(table)
+
+
+def test_a_transaction_finds_rows_of_its_own_steps_and_of_others(tmp_path: Path) -> None:
+    table = new_table(tmp_path)
+    table.append(rows((1, "a", 1), (2, "a", 2)))
+    with table.transaction() as transaction:
+        transaction.upsert(rows((1, "b", 10)), "id")
+        load_table(table.location()).append(rows((1, "other", 0)))
+    assert all_rows(table) == [(1, "b", 10), (2, "a", 2)]
+    with table.transaction() as transaction:
+        transaction.append(rows((3, "c", 3)))
+        transaction.upsert(rows((3, "d", 30), (2, "d", 20)), "id")
+    assert all_rows(table) == [(1, "b", 10), (2, "d", 20), (3, "d", 30)]
+    assert_no_file_left_over(table)
+
+
+def test_a_transaction_that_fails_leaves_nothing(tmp_path: Path) -> None:
+    table = new_table(tmp_path)
+    table.append(rows((1, "a", 1)))
+    before = load_table(table.location()).metadata_location
+    transaction = table.transaction()
+    transaction.upsert(rows((1, "b", 10)), "id")
+    transaction.__exit__(ValueError, ValueError("something else"), None)
+    assert load_table(table.location()).metadata_location == before
+    assert_no_file_left_over(table)
+
+
+# Histories
+
+
+@VERSIONS
+@pytest.mark.parametrize("spec", [None, "part", "bucket(3, id)"])
+def test_both_ways_give_the_same_rows(
+    tmp_path: Path, version: int, spec: str | None, rng: random.Random
+) -> None:
+    more = {} if spec is None else {"partition_spec": spec}
+    for number in range(rounds("ICEBERGDS_KEYED_HISTORIES", pull=3, nightly=150)):
+        table = new_table(tmp_path / str(number), version, "auto", **more)
+        model: list[tuple[Any, ...]] = []
+        for _ in range(rng.randrange(3, 9)):
+            model = _step(table, model, rng)
+            assert all_rows(table) == sorted(model, key=repr)
+        assert table.verify("rows").is_sound
+        assert_no_file_left_over(table)
+
+
+def _step(table: Table, model: list[Any], rng: random.Random) -> list[Any]:
+    """Changes a table in one way; returns the rows that it has then."""
+    keys = [*range(12), None]
+    chosen = rng.sample(keys, rng.randrange(1, 6))
+    given = [(key, rng.choice(["a", "b", None]), rng.randrange(100)) for key in chosen]
+    kept = [row for row in model if row[0] not in chosen]
+    options = {MODE: rng.choice(["positions", "positions", "auto", "equality-deletes"])}
+    if rng.random() < 0.2:
+        options |= {MODE: "auto", LIMIT: "1"}
+    has_keys = "keys" in kinds_of_deletes(table)
+    match rng.randrange(6):
+        case 0 | 1:
+            table.append(rows(*given))
+            return [*model, *given]
+        case 2 | 3:
+            counts = table.upsert(rows(*given), "id", options=options)
+            if counts.upserted == 0:
+                updated = len({row[0] for row in model} & set(chosen))
+                deleted = len(model) - len(kept) - updated
+                assert counts == RowCounts(len(chosen) - updated, updated, deleted)
+            else:
+                assert options[MODE] != "positions" or has_keys
+            return [*kept, *given]
+        case 4:
+            counts = table.delete_keys(rows(*given), "id", options=options)
+            if options[MODE] == "positions" and not has_keys:
+                assert counts.deleted == len(model) - len(kept)
+            return kept
+    table.rewrite_data_files(options={"rewrite-all": "true"})
+    return model
+
+
+# What is refused, and what fails
+
+
+def test_version_1_has_no_deletes(tmp_path: Path) -> None:
+    table = new_table(tmp_path, 1)
+    table.append(rows((1, "a", 1)))
+    with pytest.raises(UnsupportedFeatureError, match="format version 1"):
+        table.upsert(rows((1, "b", 1)), "id")
+
+
+def test_floats_are_no_keys(tmp_path: Path) -> None:
+    table = new_table(tmp_path, columns="id double")
+    table.append(pa.table({"id": [1.5]}))
+    with pytest.raises(InvalidOptionError, match="cannot be a key"):
+        table.upsert(pa.table({"id": [1.5]}), "id")
+
+
+def test_an_unknown_mode_is_refused(tmp_path: Path) -> None:
+    table = new_table(tmp_path)
+    with pytest.raises(
+        InvalidOptionError, match="expected one of equality-deletes, positions, auto"
+    ):
+        table.upsert(rows((1, "b", 1)), "id", options={MODE: "position"})
+    with pytest.raises(InvalidOptionError, match="needs 'write-operation'"):
+        table.append(rows((1, "b", 1)), options={MODE: "positions"})
+
+
+def test_more_than_a_given_limit_is_not_read(tmp_path: Path) -> None:
+    table = new_table(tmp_path)
+    table.append(rows(*((at, "a", at) for at in range(1000))))
+    before = load_table(table.location()).metadata_location
+    with pytest.raises(InvalidOptionError, match=r"1 data file.*, more than .*resolve-limit-bytes"):
+        table.upsert(rows((1, "b", 1)), "id", options={LIMIT: "6000"})
+    assert load_table(table.location()).metadata_location == before
+    assert_no_file_left_over(table)
+
+
+@pytest.mark.parametrize("mode", ["positions", "auto"])
+@pytest.mark.parametrize("is_missing", [True, False])
+def test_a_table_with_a_broken_file_stays_as_it_is(
+    tmp_path: Path, mode: str, is_missing: bool
+) -> None:
+    table = new_table(tmp_path, mode=mode)
+    table.append(rows((1, "a", 1)))
+    table.append(rows((1, "a", 1), (5, "a", 5)))
+    file = Path(table.scan().plan_files()[0].file.file_path.removeprefix("file://"))
+    data = file.read_bytes()
+    file.unlink()
+    if not is_missing:
+        file.write_bytes(b"PAR1" + bytes(len(data) - 8) + b"PAR1")
+    before = load_table(table.location()).metadata_location
+    with pytest.raises(MissingFileError if is_missing else CorruptFileError, match=file.name):
+        table.upsert(rows((1, "b", 2)), "id")
+    assert load_table(table.location()).metadata_location == before
+    file.write_bytes(data)
+    assert_no_file_left_over(table)
+    table.upsert(rows((1, "b", 2)), "id")
+    assert all_rows(table) == [(1, "b", 2), (5, "a", 5)]
