@@ -93,7 +93,11 @@ def test_a_table_has_the_rows_columns_and_the_layout_asked_for(tmp_path: Path) -
     ]
     assert [f.source_id for f in table.sort_order().fields] == [3]
     assert table.metadata.format_version == 3
-    assert table.properties == {"Owner": "me", "write.parquet.compression-codec": "zstd"}
+    assert table.properties == {
+        "Owner": "me",
+        "write.parquet.compression-codec": "zstd",
+        "write.upsert.mode": "auto",
+    }
     assert all("/day=5/b=" in str(file) for file in data_files(tmp_path / "t"))
 
 

@@ -73,8 +73,8 @@ def test_overwrites_upserts_and_deletes_are_committed_once(tmp_path: Path) -> No
     table.append(rows(6))
     table.overwrite(rows(7), options=once(0))
     assert ids_of(table) == [4, 5, 6]
-    assert table.upsert(rows(8), ["id"], options=once(1)).upserted == 1
-    assert table.upsert(rows(9), ["id"], options=once(1)).upserted == 0
+    assert table.upsert(rows(8), ["id"], options=once(1)).inserted == 1
+    assert table.upsert(rows(9), ["id"], options=once(1)).inserted == 0
     assert table.delete("true", options=once(1)).deleted == 0
     assert ids_of(table) == [4, 5, 6, 8]
     assert table.delete("true", options=once(2)).deleted == 4

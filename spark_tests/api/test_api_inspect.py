@@ -169,7 +169,8 @@ def test_partitions_of_expired_snapshots_keep_their_spec(tmp_path: Path) -> None
 
 def test_partitions_count_data_and_deletes_apart(tmp_path: Path) -> None:
     table = parted(tmp_path)
-    table.upsert(rows(1, 10), ["id", "part"])
+    by_key = {"write.upsert.mode": "equality-deletes"}
+    table.upsert(rows(1, 10), ["id", "part"], options=by_key)
     (row,) = table.inspect.partitions(filter="partition.part = 1").to_pylist()
     assert (row["record_count"], row["file_count"]) == (3, 2)
     assert (row["equality_delete_record_count"], row["equality_delete_file_count"]) == (1, 1)

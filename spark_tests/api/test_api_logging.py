@@ -72,7 +72,7 @@ def test_a_plan_counts_manifests_files_and_deletes(
     table = catalog.load_table(TABLE)
     table.append(pa.concat_tables([rows(1, day=0), rows(2, day=2)]))
     table.append(rows(3, day=1))
-    table.delete_keys(rows(9), ["id"])
+    table.delete_keys(rows(9), ["id"], options={"write.upsert.mode": "equality-deletes"})
     logged.clear()
     table.scan("day = 0").to_arrow()
     planned = (

@@ -29,7 +29,8 @@ def table(tmp_path: Path) -> Table:
     """Ids 1 and 2 of day 1, and 3 of day 2; of them 2 is deleted."""
     made = new_table(tmp_path, partition_by="day")
     made.append(pa.concat_tables([rows(1, 2, day=1), rows(3, day=2)]))
-    made.delete_keys(pa.table({"id": [2], "day": pa.array([1], pa.int32())}), ["id", "day"])
+    key = pa.table({"id": [2], "day": pa.array([1], pa.int32())})
+    made.delete_keys(key, ["id", "day"], options={"write.upsert.mode": "equality-deletes"})
     return made
 
 

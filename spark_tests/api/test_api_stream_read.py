@@ -164,7 +164,7 @@ def test_table_without_rows(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("options", [{}, {"read_change_feed": "true"}])
 def test_conversions_of_equality_deletes_are_skipped(table: Table, options: dict[str, str]) -> None:
-    table.delete_keys(rows(1), "id")
+    table.delete_keys(rows(1), "id", options={"write.upsert.mode": "equality-deletes"})
     stream = Stream(table, stream_from="now", **options)
     assert table.convert_equality_deletes().deleted_rows_count == 1
     assert list(chain.from_iterable(stream.ids())) == []

@@ -268,7 +268,7 @@ def test_each_verb_returns_its_counts_and_its_snapshot(tmp_path: Path) -> None:
             lambda: table.dynamic_partition_overwrite(rows(5, 6, day=2)),
             RowCounts(inserted=2, deleted=1),
         ),
-        (lambda: table.upsert(rows(4, day=1), ["id", "day"]), RowCounts(upserted=1)),
+        (lambda: table.upsert(rows(4, day=1), ["id", "day"]), RowCounts(updated=1)),
         (lambda: table.delete("day = 2"), RowCounts(deleted=2)),
     ):
         found = change()

@@ -17,6 +17,7 @@ from icebergds.spec.table_properties import (
     INTEGER,
     NEW_FORMAT_VERSION,
     PARQUET_COMPRESSION,
+    UPSERT_MODE,
     Property,
 )
 from icebergds.spec.types import walk
@@ -141,4 +142,6 @@ def _remap_ids(ids: tuple[int, ...], fresh_ids: Mapping[int, int], what: str) ->
 
 def _initial_properties(properties: Mapping[str, str]) -> dict[str, str]:
     stored = {name: value for name, value in properties.items() if name != FORMAT_VERSION}
-    return {PARQUET_COMPRESSION.name: PARQUET_COMPRESSION.default, **stored}
+    # Tables of others lack the second one, so that changes by key go on as they began.
+    ours = {PARQUET_COMPRESSION.name: PARQUET_COMPRESSION.default, UPSERT_MODE.name: "auto"}
+    return {**ours, **stored}
