@@ -43,7 +43,7 @@ def people(
 ) -> Table:
     """Ids below `count` in two commits; `part` is their remainder by 3, in files of their own."""
     modes = {f"write.{verb}.mode": mode for verb in ("delete", "update", "merge")}
-    given = {**modes, **(properties or {})}
+    given = {**modes, "write.upsert.mode": "equality-deletes", **(properties or {})}
     table = new_table(
         directory, schema, partition_by=partition_by, version=version, properties=given
     )

@@ -256,7 +256,9 @@ def test_deletes_are_rewritten_converted_and_removed(lake: SparkSession, table: 
     )
     assert done[:2] == (2, 1)
     [(upserted, _)] = _call(
-        lake, "upsert('db.t', 'SELECT id, \"new\" AS name FROM range(12, 14)', array('id'))"
+        lake,
+        "upsert('db.t', 'SELECT id, \"new\" AS name FROM range(12, 14)', array('id'), "
+        "options => map('write.upsert.mode', 'equality-deletes'))",
     )
     assert upserted == 2
     assert _call(lake, "convert_equality_deletes('db.t')") == [(1, 0, 1, 2)]
@@ -270,7 +272,10 @@ def test_deletes_of_files_that_a_transform_chooses_are_converted(
     lake: SparkSession, catalog: Catalog
 ) -> None:
     created = catalog.create_table(
-        "db.b", "id bigint, day date", partition_spec="day", properties={"format-version": "2"}
+        "db.b",
+        "id bigint, day date",
+        partition_spec="day",
+        properties={"format-version": "2", "write.upsert.mode": "equality-deletes"},
     )
     days = pa.array([20_000, 20_001], pa.int32()).cast(pa.date32())
     created.append(pa.table({"id": pa.array([1, 1], pa.int64()), "day": days}))

@@ -45,13 +45,30 @@ def test_a_query_compacts_and_expires_and_writes_no_batch_twice(feed: Feed) -> N
 def test_batches_of_upserts_are_maintained_across_restarts(feed: Feed) -> None:
     upserts = {"write_operation": "upsert", "upsert_keys": "id", "maintain_every": "4"}
     feed.add((0, "first"))
-    feed.run(create="true", format_version="3")
+    by_key = {"table_property.write.upsert.mode": "equality-deletes"}
+    feed.run(create="true", format_version="3", **by_key)
     for number in range(1, 8):
         feed.add((number % 2, f"v{number}"))
         feed.run(**upserts)
     assert rows_of(feed.loaded()) == [(0, "v6"), (1, "v7")]
     deletes = feed.loaded().health().deletes
     assert (deletes.equality_delete_files, len(live_files(feed.table))) == (0, 1)
+
+
+def test_batches_of_upserts_leave_no_keys_to_compare(feed: Feed) -> None:
+    upserts = {"write_operation": "upsert", "upsert_keys": "id"}
+    feed.add((0, "first"))
+    feed.run(create="true", format_version="3")
+    for number in range(1, 6):
+        feed.add((number % 2, f"v{number}"))
+        feed.run(**upserts)
+    assert rows_of(feed.loaded()) == [(0, "v4"), (1, "v5")]
+    deletes = feed.loaded().health().deletes
+    assert (deletes.equality_delete_files, deletes.deletion_vectors) == (0, 4)
+    before = feed.loaded().metadata_location
+    feed.forget_last_commit()
+    feed.run(**upserts)
+    assert feed.loaded().metadata_location == before
 
 
 def test_maintenance_that_fails_does_not_fail_the_query(feed: Feed) -> None:

@@ -176,6 +176,61 @@ def test_deletes_are_global_where_keys_do_not_tell_the_partition(
     assert rows_of(table)[1] == (1, 2, "a")
 
 
+# Rows that are deleted by position at the commit.
+
+_BY_POSITION = {"write.upsert.mode": "positions"}
+
+
+@VERSIONS
+@pytest.mark.parametrize("in_a_job", [False, True])
+def test_rows_are_found_at_the_commit(
+    spark: SparkSession,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    version: int,
+    in_a_job: bool,
+) -> None:
+    if in_a_job:
+        monkeypatch.setattr("icebergds.operations.write.resolve_keys._BYTES_IN_PROCESS", 0)
+    table = people(tmp_path, version, properties=_BY_POSITION)
+    source = changes(spark, (1, 1, "a"), (8, 0, "moved"), (90, 0, "new"))
+    assert table.upsert(source, "id") == RowCounts(inserted=1, updated=2)
+    assert table.upsert(changes(spark, (90, 0, "newer")), ["id"]) == RowCounts(updated=1)
+    assert table.delete_keys(spark.range(3, 5), "id") == RowCounts(deleted=2)
+    others = [person(i) for i in range(12) if i not in (1, 3, 4, 8)]
+    assert rows_of(table) == expected([*others, (1, 1, "a"), (8, 0, "moved"), (90, 0, "newer")])
+    deletes = [f for f in live_files(Path(table.location())) if f.content is not FileContent.DATA]
+    assert {f.content for f in deletes} == {FileContent.POSITION_DELETES}
+    assert len(ids(load(spark, table.location()))) == 11
+    # Not even the unpartitioned spec that equality deletes would have.
+    assert len(table.specs()) == 1
+
+
+def test_a_changelog_deletes_by_position(spark: SparkSession, tmp_path: Path) -> None:
+    table = people(tmp_path, 3, count=4, properties=_BY_POSITION)
+    stream = [("+U", 1, 1, f"v{i}", i) for i in range(20)] + [("-D", 0, 0, "", 3)]
+    schema = "kind string, id long, part int, name string, at int"
+    source = spark.createDataFrame(stream, schema).repartition(4)
+    table.delta(source, "kind", ["id"], order_by="at")
+    assert rows_of(table) == [(1, 1, "v19"), (2, 2, "n2"), (3, 0, "n3")]
+
+
+def test_a_save_finds_rows_without_a_session(spark: SparkSession, tmp_path: Path) -> None:
+    table = people(tmp_path, 3, properties={"write.upsert.mode": "auto"})
+    by_id = {"write-operation": "upsert", "upsert-keys": "id"}
+    save(changes(spark, (1, 1, "a")), table.location(), **by_id)
+    save(
+        changes(spark, (2, 2, "b")),
+        table.location(),
+        **by_id,
+        **{"write.upsert.resolve-limit-bytes": "1"},
+    )
+    told = [s.summary["icebergds.keys-deleted-by"] for s in table.refresh().snapshots()[-2:]]
+    assert [text.partition(":")[0] for text in told] == ["positions", "equality-deletes"]
+    assert {(1, 1, "a"), (2, 2, "b")} < set(rows_of(table))
+    assert len(rows_of(table)) == 12
+
+
 # Saves.
 
 

@@ -29,7 +29,8 @@ def upsert(call: Call) -> Rows:
         branch=call.get("branch", found.branch),
         options=call.get("options"),
     )
-    return [(done.upserted, done.snapshot_id)]
+    # It is not always known which of them were there.
+    return [(done.inserted + done.updated + done.upserted, done.snapshot_id)]
 
 
 def convert_equality_deletes(call: Call) -> Rows:
