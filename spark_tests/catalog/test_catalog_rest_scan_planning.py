@@ -90,7 +90,10 @@ COLUMNS = "id bigint, name string, day date, score double, price decimal(9,2), t
 def a_table(catalog: Catalog, version: int, rng: random.Random) -> Table:
     """A table of two partition specs, with deletes of each kind, and rows newer than they are."""
     table = catalog.create_table(
-        "db.t", COLUMNS, partition_spec="day", properties={"format-version": str(version)}
+        "db.t",
+        COLUMNS,
+        partition_spec="day",
+        properties={"format-version": str(version), "write.upsert.mode": "equality-deletes"},
     )
     for step in range(6):
         ids = rng.sample(range(50), 15)

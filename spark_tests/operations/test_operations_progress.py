@@ -44,7 +44,8 @@ _REWRITE = {
 @pytest.fixture
 def table(tmp_path: Path) -> Table:
     """Two files in each of five partitions, one with an equality delete."""
-    table = new_table(tmp_path, partition_by="day")
+    by_key = {"write.upsert.mode": "equality-deletes"}
+    table = new_table(tmp_path, partition_by="day", properties=by_key)
     for day in range(_DAYS):
         table.append(rows(2 * day, day=day))
         table.append(rows(2 * day + 1, day=day))
@@ -309,6 +310,21 @@ def test_each_action_with_progress_is_tested() -> None:
 
 def _parameters(function: Callable[..., object]) -> Container[str]:
     return inspect.signature(function).parameters
+
+
+def test_deletes_that_are_moved_to_rewritten_files_are_a_stage(tmp_path: Path) -> None:
+    table = new_table(tmp_path, version=3)
+    table.append(rows(1, 2, 3))
+    seen: list[str] = []
+
+    def delete(progress: Progress) -> None:
+        if not seen:
+            icebergds.load_table(table.location()).delete_keys(rows(2), "id")
+        seen.append(progress.stage)
+
+    table.rewrite_data_files(options={"rewrite-all": "true"}, progress=delete)
+    assert ids_of(table) == [1, 3]
+    assert seen[-1] == "rewrite groups: move deletes"
 
 
 def test_a_callback_that_raises_is_not_called_again(

@@ -206,7 +206,10 @@ def test_a_batch_of_global_deletes_is_warned_of_once(
     columns = StructType([StructField("id", LongType()), StructField("part", LongType())])
     schema = pa.schema({"id": pa.int64(), "part": pa.int64()})
     table = load_catalog("c", warehouse=str(tmp_path)).create_table(
-        "db.t", schema, partition_spec="part"
+        "db.t",
+        schema,
+        partition_spec="part",
+        properties={"write.upsert.mode": "equality-deletes"},
     )
     given = {"path": table.location(), "write-operation": "upsert", "upsert-keys": "id"}
     for batch_id in range(2):
@@ -227,5 +230,6 @@ def test_deletes_of_one_partition_are_not_warned_of(
     table = load_catalog("c", warehouse=str(tmp_path)).create_table(
         "db.t", schema, partition_spec="part"
     )
-    table.upsert(pa.table({"id": [1], "part": [1]}), ["id", "part"])
+    by_key = {"write.upsert.mode": "equality-deletes"}
+    table.upsert(pa.table({"id": [1], "part": [1]}), ["id", "part"], options=by_key)
     assert not caplog.messages

@@ -35,7 +35,11 @@ def test_a_new_table_has_all_it_was_asked_for() -> None:
     assert table.last_partition_id == 1000
     assert table.sort_order().fields == sort_by(1).fields
     assert table.default_sort_order_id == 1
-    assert table.properties == {"owner": "me", "write.parquet.compression-codec": "zstd"}
+    assert table.properties == {
+        "owner": "me",
+        "write.parquet.compression-codec": "zstd",
+        "write.upsert.mode": "auto",
+    }
     assert table.current_snapshot() is None
 
 

@@ -45,7 +45,8 @@ def deletes(table: Table, content: FileContent) -> list[DataFile]:
 
 def table_of_days(directory: Path, version: int, **properties: str) -> Table:
     """Rows 1 to 6 of two days, of which equality deletes have deleted 2 and 5."""
-    table = new_table(directory, partition_by="day", version=version, properties=properties)
+    given = {"write.upsert.mode": "equality-deletes", **properties}
+    table = new_table(directory, partition_by="day", version=version, properties=given)
     table.append(rows(1, 2, 3))
     table.append(rows(4, 5, 6, day=1))
     table.delete_keys(rows(2), ["id", "day"])
@@ -281,7 +282,7 @@ def test_a_table_of_a_catalog(tmp_path: Path, version: int) -> None:
     catalog = catalog_in(tmp_path, f"sqlite:///{tmp_path}/catalog.db")
     table = create_table(catalog, version=version)
     table.append(rows(1, 2, 3))
-    table.delete_keys(rows(2), "id")
+    table.delete_keys(rows(2), "id", options={"write.upsert.mode": "equality-deletes"})
     open_table(catalog).append(rows(2, 4))
     assert table.convert_equality_deletes().deleted_rows_count == 1
     assert ids_of(open_table(catalog)) == [1, 2, 3, 4]

@@ -141,7 +141,8 @@ def test_rows_of_all_snapshots_stay_the_same(data: st.DataObject) -> None:
 
 @pytest.mark.parametrize("version", [2, 3])
 def test_changes_between_snapshots_stay_the_same(tmp_path: Path, version: int) -> None:
-    table = create_table(catalog_in(tmp_path), partition_by="day", version=version)
+    by_key = {"write.upsert.mode": "equality-deletes"}
+    table = create_table(catalog_in(tmp_path), partition_by="day", version=version, **by_key)
     table.append(rows(1, 2, day=1))
     start = table.current_snapshot()
     assert start is not None

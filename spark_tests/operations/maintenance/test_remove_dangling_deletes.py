@@ -409,7 +409,8 @@ def test_the_table_itself_has_the_state_without_the_deletes(tmp_path: Path, cata
     uri = f"sqlite:///{tmp_path / 'c.db'}" if catalog == "sqlite" else None
     table = create_table(catalog_in(tmp_path, uri), partition_by="day")
     table.append(rows(1, 2, day=1))
-    table.upsert(rows(7, day=2), keys=["id", "day"])
+    by_key = {"write.upsert.mode": "equality-deletes"}
+    table.upsert(rows(7, day=2), keys=["id", "day"], options=by_key)
     counts = table.remove_dangling_deletes(snapshot_properties={"by": "test"})
     assert counts == RemovedDanglingDeletes(1, 0, 1)
     snapshot = table.current_snapshot()

@@ -204,7 +204,8 @@ def test_statistics_of_version_2_go_on_in_version_3(tmp_path: Path) -> None:
 
 def test_deletion_vectors_are_counted_apart_from_delete_files(tmp_path: Path) -> None:
     table = _partitioned(tmp_path, version=3)
-    table.delete_keys(rows(1, day=5), ["id", "day"])
+    by_key = {"write.upsert.mode": "equality-deletes"}
+    table.delete_keys(rows(1, day=5), ["id", "day"], options=by_key)
     table.compute_partition_stats()
     assert table.convert_equality_deletes().added_delete_files_count == 1
     (_, part) = _read(table, table.compute_partition_stats())

@@ -37,6 +37,7 @@ from icebergds.operations.maintenance.rewrite.task import DeletesToMove, MovePla
 from icebergds.operations.runner import Runner
 from icebergds.operations.write.cleanup import delete_files
 from icebergds.operations.write.table_settings import delete_file_format
+from icebergds.reporting import stage
 from icebergds.scan.plan.delete_index import AppliedDeletes as FileDeletes
 from icebergds.scan.plan.packed_files import PackedFiles
 from icebergds.scan.tasks import ScanTaskGroup
@@ -244,7 +245,10 @@ def _moved(commit: RewriteCommit, group: _Group) -> list[DataFile]:
         )
         if (deletes := _of(files, index, group.deletes))
     )
-    found = commit.runner.run(partial(move_deletes, move), items, partial(discard_files_of, plan))
+    with stage("move deletes"):
+        found = commit.runner.run(
+            partial(move_deletes, move), items, partial(discard_files_of, plan)
+        )
     moved = [file for files in found for file in files]
     _LOG.info(
         "table %s: deletes of %d files that are being rewritten were moved to the new files",
