@@ -343,8 +343,8 @@ ISOLATION_LEVEL = {
 UPSERT_MODE = Property(
     "write.upsert.mode", one_of("equality-deletes", "positions", "auto"), "equality-deletes"
 )
-"""How [changes by key](changing.md#upsert-and-apply-changes-by-key) delete rows: at once by position, by equality
-deletes, or as is cheaper."""
+"""How [changes by key](changing.md#upsert-and-apply-changes-by-key) delete rows: at once by
+position, by equality deletes, or as is cheaper."""
 UPSERT_RESOLVE_LIMIT_BYTES = Property("write.upsert.resolve-limit-bytes", _SIZE, None)
 """How much `auto` reads to delete by position; 256 MB by default, 16 MB in commits without a
 session of Spark, such as those of streams."""

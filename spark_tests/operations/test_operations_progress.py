@@ -318,9 +318,9 @@ def test_deletes_that_are_moved_to_rewritten_files_are_a_stage(tmp_path: Path) -
     seen: list[str] = []
 
     def delete(progress: Progress) -> None:
-        if not seen:
-            icebergds.load_table(table.location()).delete_keys(rows(2), "id")
         seen.append(progress.stage)
+        if len(seen) == 1:
+            icebergds.load_table(table.location()).delete_keys(rows(2), "id")
 
     table.rewrite_data_files(options={"rewrite-all": "true"}, progress=delete)
     assert ids_of(table) == [1, 3]
