@@ -324,7 +324,7 @@ def test_deletes_that_are_moved_to_rewritten_files_are_a_stage(tmp_path: Path) -
 
     table.rewrite_data_files(options={"rewrite-all": "true"}, progress=delete)
     assert ids_of(table) == [1, 3]
-    assert seen[-1] == "rewrite groups: move deletes"
+    assert "rewrite groups: move deletes" in seen
 
 
 def test_a_callback_that_raises_is_not_called_again(
