@@ -74,13 +74,18 @@ def run_job(df: DataFrame, planned: PlannedJob, runner: Runner | None = None) ->
     writing_files()
     with stage("write files"):
         results = write_in_tasks(df, planned.task, partial(discard_unreported, planned))
-    if is_connect(df.sparkSession):
-        _check_reached(planned, results)
+    check_reached(df.sparkSession, planned, results)
     return commit_job(planned.job, results, planned.table, runner)
 
 
-def _check_reached(planned: PlannedJob, results: list[TaskResult]) -> None:
-    """Refuses to commit files that this process cannot see: the server may be another machine."""
+def check_reached(spark: SparkSession, planned: PlannedJob, results: list[TaskResult]) -> None:
+    """Refuses to commit files that this process cannot see: the server may be another machine.
+
+    Raises:
+        InvalidOptionError: tasks of a server wrote such files.
+    """
+    if not is_connect(spark):
+        return
     io, files = planned.job.io, written_files(results)
     if files and is_local(io.locate(files[0].file_path)) and not io.exists(files[0].file_path):
         raise InvalidOptionError(

@@ -23,6 +23,7 @@ def plan_job(
     *,
     overwrite: bool,
     table: LoadedTable | None = None,
+    keeps_row_ids: bool = False,
 ) -> PlannedJob:
     """Checks a write against its table before any row is written, and plans its tasks.
 
@@ -30,6 +31,7 @@ def plan_job(
         schema: of the rows.
         overwrite: replace rows, rather than append.
         table: the table that the options name; loaded, or planned for creation, by default.
+        keeps_row_ids: as for `prepare_key_change`.
 
     Errors are those of `prepare_write` and `prepare_key_change`.
     """
@@ -45,7 +47,9 @@ def plan_job(
             "mode('append') or outputMode('append') with it, not 'overwrite' or 'complete'"
         )
     table = table or load_for_write(options.address)
-    delta, task, table = prepare_key_change(table, options, change, incoming, columns)
+    delta, task, table = prepare_key_change(
+        table, options, change, incoming, columns, keeps_row_ids=keeps_row_ids
+    )
     return PlannedJob(delta, task, table)
 
 

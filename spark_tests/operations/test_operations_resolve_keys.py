@@ -19,6 +19,7 @@ from icebergds.errors import (
     InvalidOptionError,
     MissingFileError,
     UnsupportedFeatureError,
+    ValidationError,
 )
 from icebergds.formats.data_file.file_schema import schema_from_arrow
 from icebergds.operations.write.delta_commit import commit_delta
@@ -172,6 +173,69 @@ def test_deletes_of_others_are_merged(tmp_path: Path) -> None:
     assert all_rows(table) == [(1, "b", 1), (2, "b", 2), (4, "a", 4), (5, "a", 5)]
     assert kinds_of_deletes(table) == {"positions": 1, "keys": 1}
     assert table.verify("rows").is_sound
+
+
+# Row ids
+
+
+def row_ids(table: Table) -> dict[Any, int]:
+    found = load_table(table.location()).scan(columns="id,_row_id").to_arrow().to_pylist()
+    return {row["id"]: row["_row_id"] for row in found}
+
+
+@pytest.mark.parametrize("mode", ["positions", "auto"])
+def test_rows_keep_the_ids_of_those_that_they_replace(tmp_path: Path, mode: str) -> None:
+    table = new_table(tmp_path, mode=mode, partition_spec="part")
+    table.append(rows((1, "a", 1), (2, "a", 2), (3, "b", 3)))
+    before = row_ids(table)
+    for value in (20, 21):
+        table.upsert(rows((2, "c", value), (None, "d", value), (value, "n", 0)), "id")
+    after = row_ids(table)
+    assert {key: after[key] for key in before} == before
+    assert len(set(after.values())) == len(after) == 6
+    assert table.verify("rows").is_sound
+    feed = table.changes(
+        table.snapshots()[-2].snapshot_id, columns=["id", "_change_type"], compute_updates=True
+    )
+    kinds = Counter((row["id"], row["_change_type"]) for row in feed.to_arrow().to_pylist())
+    pairs = {(key, f"UPDATE_{when}"): 1 for key in (2, None) for when in ("BEFORE", "AFTER")}
+    assert kinds == {**pairs, (21, "INSERT"): 1}
+
+
+def test_inserts_of_a_changelog_have_ids_of_their_own(tmp_path: Path) -> None:
+    table = new_table(tmp_path)
+    table.append(rows((1, "a", 1), (2, "a", 2)))
+    before = row_ids(table)
+    changes = rows((1, "b", 10), (3, "n", 3), (3, "n", 4), (2, "a", 2))
+    kinds = pa.array(["+U", "+I", "+U", "-D"])
+    table.delta(changes.append_column("kind", kinds), "kind", "id")
+    after = row_ids(table)
+    assert after.keys() == {1, 3}
+    assert after[1] == before[1]
+    assert after[3] not in before.values()
+
+
+def test_a_row_id_is_never_given_twice(tmp_path: Path) -> None:
+    """Another commit gave the row, and with it its id, another key meanwhile."""
+    table = new_table(tmp_path)
+    table.append(rows((1, "a", 1), (2, "a", 2)))
+    transaction = table.transaction()
+    transaction.upsert(rows((1, "b", 10)), "id")
+    other = load_table(table.location())
+    other.delete_keys(rows((1, "", 0)), "id")
+    other.append(rows((9, "a", 1)))
+    with pytest.raises(ValidationError, match="repeat the operation"):
+        transaction.__exit__(None, None, None)
+    assert load_table(table.location()).metadata_location == other.metadata_location
+    assert_no_file_left_over(table)
+
+
+def test_a_reader_that_is_read_once_gives_new_ids(tmp_path: Path) -> None:
+    table = new_table(tmp_path)
+    table.append(rows((1, "a", 1)))
+    table.upsert(rows((1, "b", 2)).to_reader(), "id")
+    assert all_rows(table) == [(1, "b", 2)]
+    assert row_ids(table)[1] != 0
 
 
 # What is chosen

@@ -206,6 +206,28 @@ def test_rows_are_found_at_the_commit(
     assert len(table.specs()) == 1
 
 
+def test_rows_keep_their_ids(spark: SparkSession, tmp_path: Path) -> None:
+    table = people(tmp_path, 3, properties=_BY_POSITION)
+
+    def row_ids() -> dict[int, int]:
+        found = table.refresh().scan(columns="id,_row_id").to_arrow().to_pylist()
+        return {row["id"]: row["_row_id"] for row in found}
+
+    before = row_ids()
+    source = changes(spark, (1, 2, "a"), (8, 0, "b"), (90, 0, "new")).repartition(3)
+    assert table.upsert(source, "id") == RowCounts(inserted=1, updated=2)
+    after = row_ids()
+    assert {key: after[key] for key in before} == before
+    assert len(set(after.values())) == 13
+
+
+def test_rows_that_are_others_each_time_are_refused(spark: SparkSession, tmp_path: Path) -> None:
+    table = people(tmp_path, 3, properties=_BY_POSITION)
+    source = spark.range(3).selectExpr("CAST(rand() * 1e15 AS long) AS id")
+    message = leaves_as_it_was(table, lambda: table.upsert(source, "id"), InvalidDataError)
+    assert "cache them first" in message
+
+
 def test_a_changelog_deletes_by_position(spark: SparkSession, tmp_path: Path) -> None:
     table = people(tmp_path, 3, count=4, properties=_BY_POSITION)
     stream = [("+U", 1, 1, f"v{i}", i) for i in range(20)] + [("-D", 0, 0, "", 3)]

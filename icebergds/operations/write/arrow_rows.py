@@ -14,9 +14,11 @@ from icebergds.formats.data_file.file_schema import schema_from_arrow
 from icebergds.io.near import start_reading
 from icebergds.operations.options.rows import ArrowRows
 from icebergds.operations.write.append_overwrite import commit_write, prepare_write
-from icebergds.operations.write.delta_commit import commit_delta
+from icebergds.operations.write.delta_commit import commit_delta, discard_delta, find_rows
 from icebergds.operations.write.key_changes import prepare_key_change
 from icebergds.operations.write.options import WriteOptions
+from icebergds.operations.write.resolve_keys import keeps_row_ids
+from icebergds.write.changes.keyed_delta import NO_ROWS
 from icebergds.write.task import write_batches
 
 
@@ -58,12 +60,25 @@ def change_rows(table: LoadedTable, options: WriteOptions, rows: ArrowRows) -> C
     """
     assert options.row_change is not None, "the options say which change"
     columns = schema_from_arrow(rows.schema)
+    can_keep = not isinstance(rows, pa.RecordBatchReader) and keeps_row_ids(table, options)
+    change = replace(options.row_change, keys_meet=True)
     prepared, task, table = prepare_key_change(
-        table, options, replace(options.row_change, keys_meet=True), rows.schema, columns
+        table, options, change, rows.schema, columns, keeps_row_ids=can_keep
     )
     table = _reading_manifest_list(table, options.branch)
-    delta = task(_batches(rows), partition_id=0, attempt_id=0)
-    return commit_delta(prepared, [delta], table)
+    if not can_keep:
+        delta = task(_batches(rows), partition_id=0, attempt_id=0)
+        return commit_delta(prepared, [delta], table)
+    keys = task.of_keys(_batches(rows), partition_id=0, attempt_id=0)
+    found = None
+    try:
+        found = find_rows(prepared, keys.deletes, table, None, task.hashing)
+        task = task.replacing(found.replaced or NO_ROWS)
+        delta = task(_batches(rows), partition_id=0, attempt_id=1)
+    except BaseException as error:
+        discard_delta(prepared, keys, None if found is None else found.resolver, error)
+        raise
+    return commit_delta(prepared, [replace(keys, keys=None), delta], table, found=found)
 
 
 def _reading_manifest_list(table: LoadedTable, branch: str) -> LoadedTable:

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from icebergds.commit.compressed_files import CompressedFiles
 from icebergds.formats.deletes.key_hash import Hashes
-from icebergds.formats.deletes.positions import PositionSet
+from icebergds.formats.deletes.positions import Positions, PositionSet
 from icebergds.operations.runner import TaskAttempt
-from icebergds.scan.read.deleted_keys import DeletedByKey, read_deleted_by_key
+from icebergds.scan.read.deleted_keys import DeletedByKey, KeyHashing, read_deleted_by_key
 from icebergds.scan.read_plan import ReadPlan
 from icebergds.scan.tasks import ScanTaskGroup
 from icebergds.spec.manifest import DataFileRef
@@ -27,14 +27,14 @@ class ConversionPlan:
         locations: chooses the locations of new files.
         operation_id: unique id of the operation, part of the names of new files.
         settings: how to write position deletes.
-        seed: of the hashes that tasks return; None if they are not needed.
+        hashing: the hashes of keys that tasks return; None if they are not needed.
     """
 
     read: ReadPlan
     locations: LocationProvider
     operation_id: str
     settings: DeleteSettings
-    seed: int | None = None
+    hashing: KeyHashing | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +46,13 @@ class ConvertedRows:
         deletes: the new position delete files, or deletion vectors with the deletes of the ones
             that they replace.
         keys: for each data file, hashes of the keys of these rows; None where they are not known.
+        row_ids: for each data file, the ids of these rows, as in `DeletedByKey`.
     """
 
     rows: tuple[int, ...]
     deletes: CompressedFiles
     keys: tuple[Hashes | None, ...] = ()
+    row_ids: tuple[Positions | None, ...] = ()
 
 
 def write_converted(
@@ -67,15 +69,17 @@ def write_converted(
         CorruptFileError, MissingFileError: a data or delete file is damaged or missing.
     """
     names = FileNames(attempt.partition_id, attempt.attempt_id, plan.operation_id)
-    rows, keys, deletes = list[int](), list[Hashes | None](), list[FilePositions]()
+    rows, deletes = list[int](), list[FilePositions]()
+    keys, row_ids = list[Hashes | None](), list[Positions | None]()
     with files.TaskAttempt(plan.read.io, plan.locations, names, plan.read.table_schema) as written:
-        for found in read_deleted_by_key(plan.read, task_group, plan.seed):
+        for found in read_deleted_by_key(plan.read, task_group, plan.hashing):
             rows.append(len(found.positions))
             keys.append(found.keys)
+            row_ids.append(found.row_ids)
             if found.positions:
                 deletes.append(_positions(plan, found))
         new = write_deletes(written, deletes, plan.settings, plan.read.specs)
-    return ConvertedRows(tuple(rows), CompressedFiles.of(new), tuple(keys))
+    return ConvertedRows(tuple(rows), CompressedFiles.of(new), tuple(keys), tuple(row_ids))
 
 
 def _positions(plan: ConversionPlan, found: DeletedByKey) -> FilePositions:

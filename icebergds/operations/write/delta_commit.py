@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeAlias
@@ -28,11 +28,13 @@ from icebergds.operations.write.options import WriteOptions
 from icebergds.operations.write.resolve_keys import (
     KEYS_DELETED_BY,
     DeleteResolvedKeys,
+    FoundRows,
     KeyResolver,
     resolves,
     upsert_mode,
 )
 from icebergds.operations.write.row_counts import summary_of_counts
+from icebergds.scan.read.deleted_keys import KeyHashing
 from icebergds.spec.manifest import DataFile, FileContent
 from icebergds.spec.partition import PartitionSpec
 from icebergds.spec.updates.requirements import AssertLastAssignedPartitionId
@@ -86,6 +88,7 @@ def commit_delta(
     parts: Iterable[DeltaFiles],
     table: LoadedTable | None = None,
     runner: Runner | None = None,
+    found: FoundRows | None = None,
 ) -> Committed | None:
     """Commits the results of the tasks. If nothing was committed, their files are deleted.
 
@@ -95,6 +98,7 @@ def commit_delta(
         table: the table that the change was prepared on, for the first attempt; loaded again by
             default.
         runner: finds rows by key if there is much to read; None reads in this process.
+        found: what `find_rows` has found by the keys of `parts`; called here by default.
 
     Raises:
         InvalidDataError: rows of one key were in two tasks; nothing was committed.
@@ -107,7 +111,7 @@ def commit_delta(
         return None
     counts = summary_of_counts(delta.counts, prepared.statement)
     summary = {**counts, WRITE_ID: prepared.write_id}
-    resolver: KeyResolver | None = None
+    resolver = None if found is None else found.resolver
     try:
         keys = [part.keys for part in parts if part.keys is not None]
         refuse_shared_keys(keys, prepared.address.path)
@@ -118,16 +122,23 @@ def commit_delta(
             once.validate(table.metadata, prepared.options.branch, table.name)
         clean_up_if_abandoned(table.operations, lambda: delete_files(prepared.io, delta.all_files))
         action = _action(prepared, delta)
-        if prepared.key_spec is not None and isinstance(action, RowDelta):
-            resolver, reason = _resolver(prepared, prepared.key_spec, delta, table, runner)
+        if isinstance(action, RowDelta):
+            by_key = [file for file in delta.deletes if _is_by_key(file)]
+            found = found or find_rows(prepared, by_key, table, runner)
+            resolver = found.resolver
             if resolver is not None:
                 summary = {WRITE_ID: prepared.write_id}
                 positions = tuple(file for file in delta.deletes if not _is_by_key(file))
-                only_rows = replace(action, deletes=positions)
-                action = DeleteResolvedKeys(resolver, only_rows, delta.counts, reason)
+                action = DeleteResolvedKeys(
+                    resolver,
+                    replace(action, deletes=positions),
+                    delta.counts,
+                    found.reason,
+                    found.replaced,
+                )
                 clean_up_if_abandoned(table.operations, partial(resolver.clean_up, ()))
-            elif reason:
-                summary[KEYS_DELETED_BY] = reason
+            elif found.reason:
+                summary[KEYS_DELETED_BY] = found.reason
         if prepared.new_spec is not None and resolver is None:
             table = _with_spec(table, prepared.new_spec)
         committed = commit_snapshot(
@@ -139,54 +150,72 @@ def commit_delta(
     except CommitStateUnknownError:
         raise
     except (AlreadyCommittedError, NothingToCommitError):
-        _discard(prepared, delta, resolver)
+        discard_delta(prepared, delta, resolver)
         return None
     except Exception as error:
-        _discard(prepared, delta, resolver, error)
+        discard_delta(prepared, delta, resolver, error)
         raise
     if prepared.deletes_are_global and resolver is None and any(map(_is_by_key, delta.deletes)):
         _warn_of_global_deletes(committed.state)
     return committed
 
 
-def _resolver(
+def find_rows(
     prepared: PreparedDelta,
-    key_spec: PartitionSpec,
-    delta: DeltaFiles,
+    keys: Sequence[DataFile],
     table: LoadedTable,
     runner: Runner | None,
-) -> tuple[KeyResolver | None, str]:
-    """Finds the rows to delete, if the change deletes them by position; and why or why not."""
-    change = prepared.options.row_change
-    keys = [file for file in delta.deletes if _is_by_key(file)]
-    if change is None or not keys:
-        return None, ""
+    hashing: KeyHashing | None = None,
+) -> FoundRows:
+    """Chooses how a change by key deletes rows, and finds these rows if their ids are needed.
+
+    Args:
+        keys: equality deletes of the keys.
+        table: as the change was prepared on.
+        runner: as for `commit_delta`.
+        hashing: if new rows get the ids of the rows that they replace.
+
+    Raises:
+        InvalidOptionError: rows are to be deleted by position, which would read too much.
+        CorruptFileError, MissingFileError: a file of the table is damaged or missing.
+    """
+    change, branch = prepared.options.row_change, prepared.options.branch
+    if change is None or prepared.key_spec is None or not keys:
+        return FoundRows()
     resolver = KeyResolver(
         table.keeping_reads(),
         keys,
-        key_spec,
+        prepared.key_spec,
         write_id=prepared.write_id,
         data_location=prepared.data_location,
         runner=runner,
+        hashing=hashing,
     )
-    mode = upsert_mode(table, change.mode)
-    is_resolved, why = resolves(resolver, mode, prepared.options.branch, change.resolve_limit)
+    mode = upsert_mode(table.metadata, change.mode)
+    is_resolved, why = resolves(resolver, mode, branch, change.resolve_limit)
     reason = f"{'positions' if is_resolved else 'equality-deletes'}: {why}"
     _LOG.info("table %s: keys are deleted by %s", table.name, reason)
-    return resolver if is_resolved else None, reason
+    if not is_resolved:
+        return FoundRows(reason=reason)
+    try:
+        replaced = None if hashing is None else resolver.replaced(branch)
+    except BaseException:
+        resolver.clean_up(())
+        raise
+    return FoundRows(resolver, reason, replaced)
 
 
 def _is_by_key(file: DataFile) -> bool:
     return file.content is FileContent.EQUALITY_DELETES
 
 
-def _discard(
+def discard_delta(
     prepared: PreparedDelta,
     delta: DeltaFiles,
     resolver: KeyResolver | None,
     error: BaseException | None = None,
 ) -> None:
-    """Deletes the files of a change that was not committed."""
+    """Deletes the files of a change that was not committed. Never raises."""
     delete_files(prepared.io, delta.all_files, error)
     if resolver is not None:
         resolver.clean_up(())

@@ -25,6 +25,7 @@ from icebergds.operations.runner import Runner
 from icebergds.operations.write.append_overwrite import PreparedWrite, commit_write
 from icebergds.operations.write.cleanup import delete_files, delete_files_of_write, is_committed
 from icebergds.operations.write.delta_commit import PreparedDelta, commit_delta
+from icebergds.operations.write.resolve_keys import FoundRows
 from icebergds.spec.manifest import DataFile, ManifestContent
 from icebergds.write.changes.deltas import DeltaFiles
 
@@ -69,19 +70,20 @@ def commit_job(
     results: Sequence[Any],
     table: LoadedTable | None = None,
     runner: Runner | None = None,
+    found: FoundRows | None = None,
 ) -> Committed | None:
     """Commits the results of a job's tasks; returns None if there was nothing to commit.
 
     Args:
         table: the table of the `PlannedJob`, in the process that planned it.
-        runner: as for `commit_delta`.
+        runner, found: as for `commit_delta`.
 
     Errors are those of `commit_write` and `commit_delta`, which delete the files if it is certain
     that nothing was committed.
     """
     if isinstance(job, PreparedWrite):
         return commit_write(job, written_files(results), table)
-    return commit_delta(job, results, table, runner)
+    return commit_delta(job, results, table, runner, found)
 
 
 def commit_batch(

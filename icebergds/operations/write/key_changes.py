@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
 from functools import partial
 
 import pyarrow as pa
@@ -18,17 +19,26 @@ from icebergds.formats.manifests.manifest_list import read_snapshot_manifests
 from icebergds.operations.write.append_overwrite import plan_rows, with_merged_schema
 from icebergds.operations.write.cleanup import delete_files
 from icebergds.operations.write.commit_options import check_target_branch
-from icebergds.operations.write.delta_commit import DeltaTask, PreparedDelta
+from icebergds.operations.write.delta_commit import PreparedDelta
 from icebergds.operations.write.options import WriteOptions
 from icebergds.operations.write.row_change_options import RowChangeOptions, WriteOperation
 from icebergds.operations.write.table_settings import delete_file_format, require_delete_files
 from icebergds.scan.projection import parse_column_list
+from icebergds.scan.read.deleted_keys import KeyHashing
 from icebergds.spec.manifest import ManifestContent
 from icebergds.spec.partition import PartitionSpec
+from icebergds.spec.reserved import ROW_ID
 from icebergds.spec.schema import Schema
 from icebergds.spec.table_properties import DELETE_TARGET_FILE_SIZE_BYTES
 from icebergds.write.changes.deltas import DeltaFiles
-from icebergds.write.changes.keyed_delta import KeyedDeltaPlan, plan_keyed_delta, write_keyed_delta
+from icebergds.write.changes.keyed_delta import (
+    DeltaMode,
+    KeyedDeltaPlan,
+    ReplacedRows,
+    plan_keyed_delta,
+    write_keyed_delta,
+    write_keys,
+)
 from icebergds.write.rows.matching import plan_matching
 
 
@@ -38,10 +48,13 @@ def prepare_key_change(
     change: RowChangeOptions,
     incoming: pa.Schema,
     columns: Schema,
-) -> tuple[PreparedDelta, DeltaTask, LoadedTable]:
+    *,
+    keeps_row_ids: bool = False,
+) -> tuple[PreparedDelta, KeyTask, LoadedTable]:
     """Checks a change by key against its table, and plans its tasks; may merge the schema.
 
     Args:
+        keeps_row_ids: whether `KeyTask.replacing` will be run.
         incoming: the Arrow schema of the batches that will come.
         columns: the same in Iceberg's types.
 
@@ -71,9 +84,13 @@ def prepare_key_change(
     delete_spec = _delete_spec(options, state, key_ids)
     written = pa.schema([field for field in rows if field.name not in control])
     of_keys = change.operation is WriteOperation.DELETE
+    if keeps_row_ids:
+        written = written.append(pa.field(ROW_ID.name, pa.int64()))
     matching = plan_matching(
         schema_to_arrow(schema) if of_keys else written,
-        schema,
+        Schema((*schema.fields, ROW_ID), schema.schema_id, schema.identifier_field_ids)
+        if keeps_row_ids
+        else schema,
         table=state.name,
         time_zone=options.time_zone,
     )
@@ -105,12 +122,57 @@ def prepare_key_change(
         deletes_are_global=bool(state.metadata.spec().fields) and not delete_spec.fields,
         key_spec=delete_spec,
     )
-    task: DeltaTask = partial(write_keyed_delta, plan)
-    if change.operation is WriteOperation.UPSERT and ordered is None:
-        task = partial(_write_distinct, plan, named)
-    elif ordered is not None:
-        task = partial(_write_ordered, plan, ordered, extra, change.is_ordered)
-    return prepared, task, table
+    return prepared, KeyTask(plan, named, ordered, extra, change.is_ordered), table
+
+
+@dataclass(frozen=True, slots=True)
+class KeyTask:
+    """A task of a change by key (`DeltaTask`).
+
+    Attributes:
+        keys: the names of the key columns, for messages.
+        ordered: the column that orders rows; None if keys must be distinct in upserts.
+        extra: that column, if it is not written.
+        is_ordered: whether the rows come in its order.
+    """
+
+    plan: KeyedDeltaPlan
+    keys: str
+    ordered: str | None
+    extra: str | None
+    is_ordered: bool
+
+    def __call__(
+        self, batches: Iterable[pa.RecordBatch], *, partition_id: int, attempt_id: int
+    ) -> DeltaFiles:
+        write = partial(write_keyed_delta, partition_id=partition_id, attempt_id=attempt_id)
+        if self.ordered is not None:
+            ordered = batches if self.is_ordered else _sorted(batches, self.ordered)
+            return write(self.plan, self._without_extra(ordered))
+        if self.plan.mode is DeltaMode.UPSERT:
+            return _write_distinct(self.plan, self.keys, batches, write)
+        return write(self.plan, batches)
+
+    def of_keys(
+        self, batches: Iterable[pa.RecordBatch], *, partition_id: int, attempt_id: int
+    ) -> DeltaFiles:
+        """Writes equality deletes of the keys alone."""
+        rows = self._without_extra(batches)
+        return write_keys(self.plan, rows, partition_id=partition_id, attempt_id=attempt_id)
+
+    @property
+    def hashing(self) -> KeyHashing:
+        """How `of_keys` hashes keys."""
+        return KeyHashing(self.plan.key_ids, self.plan.keys.seed, with_row_ids=True)
+
+    def replacing(self, rows: ReplacedRows) -> KeyTask:
+        """The task after `of_keys`, with the rows that were found by these keys."""
+        return replace(self, plan=replace(self.plan, replaced=rows, keys_meet=False))
+
+    def _without_extra(self, batches: Iterable[pa.RecordBatch]) -> Iterable[pa.RecordBatch]:
+        if self.extra is None:
+            return batches
+        return (batch.drop_columns([self.extra]) for batch in batches)
 
 
 def key_ids_of(state: TableState, keys: str | None) -> tuple[int, ...]:
@@ -195,9 +257,7 @@ def _write_distinct(
     plan: KeyedDeltaPlan,
     keys: str,
     batches: Iterable[pa.RecordBatch],
-    *,
-    partition_id: int,
-    attempt_id: int,
+    write: Callable[[KeyedDeltaPlan, Iterable[pa.RecordBatch]], DeltaFiles],
 ) -> DeltaFiles:
     """Upserts rows whose keys must be distinct, because no order says which of two rows wins."""
     rows = 0
@@ -208,7 +268,7 @@ def _write_distinct(
             rows += batch.num_rows
             yield batch
 
-    delta = write_keyed_delta(plan, counted(), partition_id=partition_id, attempt_id=attempt_id)
+    delta = write(plan, counted())
     distinct = delta.counts["upserted"]
     if distinct < rows:
         delete_files(plan.write.io, delta.all_files)
@@ -219,22 +279,6 @@ def _write_distinct(
             "wins"
         )
     return delta
-
-
-def _write_ordered(
-    plan: KeyedDeltaPlan,
-    order_by: str,
-    extra: str | None,
-    is_ordered: bool,
-    batches: Iterable[pa.RecordBatch],
-    *,
-    partition_id: int,
-    attempt_id: int,
-) -> DeltaFiles:
-    """Applies changes in the order of a column, which is not written if it is `extra`."""
-    ordered = batches if is_ordered else _sorted(batches, order_by)
-    rows = ordered if extra is None else (batch.drop_columns([extra]) for batch in ordered)
-    return write_keyed_delta(plan, rows, partition_id=partition_id, attempt_id=attempt_id)
 
 
 def _sorted(batches: Iterable[pa.RecordBatch], order_by: str) -> list[pa.RecordBatch]:

@@ -17,6 +17,7 @@ from enum import StrEnum
 from functools import partial
 
 import numpy as np
+import numpy.typing as npt
 
 from icebergds.catalog.loaded_table import LoadedTable
 from icebergds.commit.base import CommitBase, commit_base
@@ -33,6 +34,8 @@ from icebergds.formats.deletes.position_deletes import only_data_path
 from icebergds.operations.runner import Runner, ThreadRunner, weight_of_files
 from icebergds.operations.write.cleanup import delete_files, delete_files_of_write
 from icebergds.operations.write.conversion_tasks import ConversionPlan, write_converted
+from icebergds.operations.write.options import WriteOptions
+from icebergds.operations.write.row_change_options import WriteOperation
 from icebergds.operations.write.row_counts import summary_of_counts
 from icebergds.operations.write.table_settings import delete_settings
 from icebergds.reporting import stage
@@ -40,13 +43,16 @@ from icebergds.scan.plan.files import NewDeletes
 from icebergds.scan.plan.packed_files import PackedFiles, plan_packed_files
 from icebergds.scan.plan.splits import SplitOptions
 from icebergds.scan.plan.task_groups import pack_files
+from icebergds.scan.read.deleted_keys import KeyHashing
 from icebergds.scan.read_plan import ReadPlan
 from icebergds.spec.json.name_mapping import table_name_mapping
 from icebergds.spec.manifest import DataFile, FileFormat, ManifestEntry, ManifestEntryStatus
+from icebergds.spec.metadata import TableMetadata
 from icebergds.spec.partition import PartitionSpec
 from icebergds.spec.schema import Schema
 from icebergds.spec.table_properties import UPSERT_MODE, UPSERT_RESOLVE_LIMIT_BYTES
 from icebergds.spec.types import IcebergType, TypeId
+from icebergds.write.changes.keyed_delta import ReplacedRows
 from icebergds.write.locations import LocationProvider
 
 _LOG = logging.getLogger(__name__)
@@ -82,9 +88,22 @@ class UpsertMode(StrEnum):
     AUTO = "auto"
 
 
-def upsert_mode(table: LoadedTable, chosen: str | None) -> UpsertMode:
+def upsert_mode(metadata: TableMetadata, chosen: str | None) -> UpsertMode:
     """How a change by key deletes rows: as chosen, or as the table's property says."""
-    return UpsertMode(chosen or UPSERT_MODE.of(table.metadata.properties))
+    return UpsertMode(chosen or UPSERT_MODE.of(metadata.properties))
+
+
+def keeps_row_ids(table: LoadedTable, options: WriteOptions) -> bool:
+    """Whether a change by key looks up the rows that it replaces before it writes, for their ids.
+
+    For rows that can be computed twice.
+    """
+    change, metadata = options.row_change, table.metadata
+    if change is None or change.operation is WriteOperation.DELETE or metadata.format_version < 3:
+        return False
+    if metadata.head_of(options.branch) is None:
+        return False
+    return upsert_mode(metadata, change.mode) is not UpsertMode.EQUALITY_DELETES
 
 
 def resolves(
@@ -112,6 +131,21 @@ def resolves(
     return found <= most, f"{what}, limit {size_text(most)}"
 
 
+@dataclass(frozen=True, slots=True)
+class FoundRows:
+    """The rows that a change by key replaces, or why they were not looked up.
+
+    Attributes:
+        resolver: None if equality deletes delete them.
+        reason: for the snapshot's summary; empty if there are no keys.
+        replaced: the rows whose ids the new rows get; None if they have ids of their own.
+    """
+
+    resolver: KeyResolver | None = None
+    reason: str = ""
+    replaced: ReplacedRows | None = None
+
+
 @dataclass(slots=True)
 class DeleteResolvedKeys:
     """Adds the data files of a change by key, and deletes by position the rows it replaces.
@@ -120,12 +154,14 @@ class DeleteResolvedKeys:
         delta: without the deletes of these rows.
         counts: what the tasks have counted; real numbers replace them as far as they are known.
         reason: for the snapshot's summary.
+        replaced: the rows whose ids the new rows have got; None if they have ids of their own.
     """
 
     resolver: KeyResolver
     delta: RowDelta
     counts: Mapping[str, int]
     reason: str
+    replaced: ReplacedRows | None = None
     _found: Resolved | None = None
 
     def produce(self, work: Workspace, base: CommitBase) -> NewSnapshot:
@@ -137,6 +173,13 @@ class DeleteResolvedKeys:
         Other errors are those of `RowDelta.produce` and `KeyResolver.resolve`.
         """
         found = self.resolver.resolve(base)
+        given = None if self.replaced is None else self.replaced.row_ids
+        if given is not None and not np.isin(given, found.by_key.row_ids).all():
+            # Another row may have one of these ids now.
+            raise ValidationError(
+                f"table {base.name}: another commit changed rows that this change by key replaces, "
+                "and whose row ids the new rows have got; repeat the operation"
+            )
         is_first, self._found = self._found is None, found
         delta = replace(
             self.delta,
@@ -178,12 +221,14 @@ class Resolved:
         replaced: the deletes whose positions are in these, too.
         rows: how many rows they delete.
         keys: how many of the keys some rows have; None if it is not known.
+        by_key: the rows by their keys, as far as the ids of rows are known.
     """
 
     deletes: tuple[DataFile, ...]
     replaced: tuple[DataFile, ...]
     rows: int
     keys: int | None
+    by_key: ReplacedRows
 
 
 class KeyResolver:
@@ -196,6 +241,7 @@ class KeyResolver:
         write_id: part of the names of new files.
         data_location: the directory of new files.
         runner: runs tasks if there is much to read; None reads in this process.
+        hashing: how keys are hashed, and whether the ids of rows are needed.
     """
 
     def __init__(
@@ -207,11 +253,15 @@ class KeyResolver:
         write_id: str,
         data_location: str,
         runner: Runner | None,
+        hashing: KeyHashing | None = None,
     ) -> None:
         self._table, self._keys, self._spec = table, tuple(keys), spec
         self._write_id, self._data_location, self._runner = write_id, data_location, runner
-        self._seed = new_seed()
+        self._hashing = hashing or KeyHashing(self._keys[0].equality_ids, new_seed())
         self._compared: dict[str, _Compared] = {}
+        # What position deletes delete is not found again: if one is gone, its data file is
+        # compared again. New vectors have the rows of older ones.
+        self._before: dict[str, frozenset[FileKey]] = {}
         self._written: list[DataFile] = []
         self._rounds = 0
         self._planned: _Planned | None = None
@@ -248,6 +298,10 @@ class KeyResolver:
         of_files = counted(len(files), "data file")
         return found, f"{size_text(found)} of manifests and the keys of {of_files}"
 
+    def replaced(self, branch: str) -> ReplacedRows:
+        """The rows of the table, as it was loaded; errors are those of `resolve`."""
+        return self.resolve(commit_base(self._table.state, branch)).by_key
+
     def resolve(self, base: CommitBase) -> Resolved:
         """Finds the rows in the snapshot that a commit builds on, and writes their deletes.
 
@@ -272,6 +326,7 @@ class KeyResolver:
             tuple(own),
             sum(one.rows for one in found.values()),
             len(distinct) if is_known else None,
+            _by_key(found.values()),
         )
 
     def clean_up(self, kept: Iterable[DataFile]) -> None:
@@ -323,8 +378,8 @@ class KeyResolver:
         """Compares the data files that were not, or have got another deletion vector since."""
         paths, before = planned.files.entries.paths.to_pylist(), planned.before
         is_known = [
-            (known := self._compared.get(path)) is not None
-            and (known.before == before[path] if has_vectors else known.before <= before[path])
+            (known := self._before.get(path)) is not None
+            and (known == before[path] if has_vectors else known <= before[path])
             for path in paths
         ]
         files = planned.files.filter(~np.array(is_known, np.bool_))
@@ -348,7 +403,7 @@ class KeyResolver:
             locations,
             operation_id,
             delete_settings(metadata),
-            self._seed,
+            self._hashing,
         )
         discard = partial(delete_files_of_write, table.io, self._data_location, operation_id)
         is_small = _bytes_of_keys(files, self._keys[0], schema) <= _BYTES_IN_PROCESS
@@ -357,8 +412,11 @@ class KeyResolver:
             results = runner.run(partial(write_converted, plan), groups, discard)
         for group, result in zip(groups, results, strict=True):
             self._written += result.deletes
-            for task, rows, keys in zip(group.tasks, result.rows, result.keys, strict=True):
-                self._compared[task.file_path] = _Compared(before[task.file_path], rows, keys)
+            compared = map(_Compared, result.rows, result.keys, result.row_ids)
+            paths = (task.file_path for task in group.tasks)
+            for path, one in zip(paths, compared, strict=True):
+                self._compared[path] = one
+                self._before[path] = before[path]
 
 
 @dataclass(frozen=True, slots=True)
@@ -384,15 +442,14 @@ class _Compared:
     """A data file whose rows were compared with the keys.
 
     Attributes:
-        before: the position deletes that it had. What they delete is not found again: if one is
-            gone, the file is compared again. New vectors have the rows of older ones.
         rows: how many of its rows have one of the keys.
         keys: the hashes of their keys; None if they are not known.
+        row_ids: their ids, in the same order; None if they are not known.
     """
 
-    before: frozenset[FileKey]
     rows: int
     keys: Hashes | None
+    row_ids: npt.NDArray[np.int64] | None
 
 
 def _planned(snapshot_id: int, files: PackedFiles, ours: AbstractSet[int], name: str) -> _Planned:
@@ -424,6 +481,14 @@ def _planned(snapshot_id: int, files: PackedFiles, ours: AbstractSet[int], name:
         {path: before[at] for path, at in zip(paths, files.delete_numbers, strict=True)},
         any(len(kept[id(d.equality_deletes)]) < len(d.equality_deletes) for d in files.applied()),
     )
+
+
+def _by_key(found: Iterable[_Compared]) -> ReplacedRows:
+    known = [(each.keys, each.row_ids) for each in found]
+    both = [(keys, ids) for keys, ids in known if keys is not None and ids is not None]
+    hashes, row_ids = zip(*both, strict=True) if both else ((), ())
+    no_ids = np.empty(0, np.int64)
+    return ReplacedRows.of(np.concatenate([_NO_KEYS, *hashes]), np.concatenate([no_ids, *row_ids]))
 
 
 def _place(file: DataFile) -> str:

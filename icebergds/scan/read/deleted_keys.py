@@ -28,18 +28,36 @@ class DeletedByKey:
         task: the scan of the whole file.
         positions: of these rows, without those that position deletes delete.
         deleted_before: the positions that the task's position deletes delete; None if none.
-        keys: hashes of the different keys of these rows; None if they were not asked for, or the
-            keys to find did not fit in memory at once.
+        keys: hashes of the keys of these rows; None if they were not asked for, or the keys to find
+            did not fit in memory at once.
+        row_ids: the ids of these rows, in the order of `keys`; None as for these, -1 for a row
+            without one.
     """
 
     task: FileScanTask
     positions: PositionSet
     deleted_before: PositionSet | None
     keys: Hashes | None = None
+    row_ids: Positions | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class KeyHashing:
+    """Which hashes of keys to return.
+
+    Attributes:
+        key_ids: the key columns, in the order in which they are hashed.
+        seed: equal for hashes that are compared.
+        with_row_ids: whether to return the ids of rows, too.
+    """
+
+    key_ids: tuple[int, ...]
+    seed: int
+    with_row_ids: bool = False
 
 
 def read_deleted_by_key(
-    plan: ReadPlan, task_group: ScanTaskGroup, seed: int | None = None
+    plan: ReadPlan, task_group: ScanTaskGroup, hashing: KeyHashing | None = None
 ) -> Iterator[DeletedByKey]:
     """Finds the rows that equality deletes delete, one file after the other.
 
@@ -47,7 +65,7 @@ def read_deleted_by_key(
 
     Args:
         task_group: tasks of whole files.
-        seed: of the hashes to return.
+        hashing: which hashes of keys to return.
 
     Raises:
         CorruptFileError: a data or delete file is damaged.
@@ -58,31 +76,49 @@ def read_deleted_by_key(
     for number, task in enumerate(task_group.tasks):
         before = load_positions(plan, task_group, task, task.position_deletes)
         keys = loader.keys_of(number)
-        hashed = None if seed is None or keys.positions else _HashedKeys(task_group, seed, before)
+        if hashing is None or keys.positions:
+            found = _deleted(plan, task_group, task, keys, before, None)
+            yield DeletedByKey(task, found, before)
+            continue
+        hashed = _HashedKeys(task_group, hashing, before)
         found = _deleted(plan, task_group, task, keys, before, hashed)
-        yield DeletedByKey(task, found, before, None if hashed is None else hashed.distinct())
+        yield DeletedByKey(task, found, before, hashed.keys(), hashed.row_ids())
 
 
 class _HashedKeys:
     """Hashes the keys of the rows that are found, without those that were deleted before."""
 
-    def __init__(self, task_group: ScanTaskGroup, seed: int, before: PositionSet | None) -> None:
+    def __init__(
+        self, task_group: ScanTaskGroup, hashing: KeyHashing, before: PositionSet | None
+    ) -> None:
         # The deletes of one change have the same key columns.
         ids = task_group.equality_deletes[0].equality_ids if task_group.equality_deletes else ()
-        fields = (task_group.key_schema.find_field(field_id) for field_id in ids)
+        self._order = [ids.index(field_id) for field_id in hashing.key_ids if ids]
+        fields = (task_group.key_schema.find_field(field_id) for field_id in hashing.key_ids)
         self._fields = [field for field in fields if field is not None]
-        self._seed, self._before = seed, before
+        self._hashing, self._before = hashing, before
         self._found: list[Hashes] = [np.empty(0, np.uint64)]
+        self._row_ids: list[Positions] = [np.empty(0, np.int64)]
+
+    @property
+    def with_row_ids(self) -> bool:
+        return self._hashing.with_row_ids
 
     def add(self, positions: Positions, columns: list[pa.Array]) -> None:
         if self._before is not None:
             is_new = pa.array(~self._before.contains(positions))
             columns = [column.filter(is_new) for column in columns]
-        encoded = [encode_column(c, f) for c, f in zip(columns, self._fields, strict=True)]
-        self._found.append(hash_columns(encoded, len(columns[0]), self._seed))
+        keys = [columns[at] for at in self._order]
+        encoded = [encode_column(c, f) for c, f in zip(keys, self._fields, strict=True)]
+        self._found.append(hash_columns(encoded, len(columns[0]), self._hashing.seed))
+        if self.with_row_ids:
+            self._row_ids.append(columns[-1].fill_null(-1).to_numpy(zero_copy_only=False))
 
-    def distinct(self) -> Hashes:
-        return np.unique(np.concatenate(self._found))
+    def keys(self) -> Hashes:
+        return np.concatenate(self._found)
+
+    def row_ids(self) -> Positions | None:
+        return np.concatenate(self._row_ids) if self.with_row_ids else None
 
 
 def _deleted(
@@ -94,6 +130,7 @@ def _deleted(
     hashed: _HashedKeys | None,
 ) -> PositionSet:
     found, seen = PositionCollector(), None if hashed is None else hashed.add
+    with_row_ids = hashed is not None and hashed.with_row_ids
 
     def add(positions: Positions) -> None:
         new = positions if before is None else positions[~before.contains(positions)]
@@ -101,7 +138,7 @@ def _deleted(
             found.add(new)
 
     if keys.sets:
-        for positions in positions_of_keys(plan, task_group, task, keys.sets, seen):
+        for positions in positions_of_keys(plan, task_group, task, keys.sets, seen, with_row_ids):
             add(positions)
     for of_group in keys.positions.values():
         for positions in of_group.parts(_POSITIONS_AT_ONCE):

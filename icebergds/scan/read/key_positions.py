@@ -14,10 +14,11 @@ from icebergds.formats.deletes.positions import PositionCollector, Positions, Po
 from icebergds.scan.column_paths import column_at, locate
 from icebergds.scan.read.deletes import read_key_sets
 from icebergds.scan.read.key_set import EqualityKeySet
-from icebergds.scan.read.metadata_columns import identity_constants
+from icebergds.scan.read.metadata_columns import identity_constants, row_ids_of
 from icebergds.scan.read.task_file import open_task_file
 from icebergds.scan.read_plan import ReadPlan
 from icebergds.scan.tasks import FileScanTask, ScanTaskGroup
+from icebergds.spec.reserved import ROW_ID
 from icebergds.spec.schema import Schema
 
 
@@ -27,6 +28,7 @@ def positions_of_keys(
     task: FileScanTask,
     key_sets: Mapping[int, EqualityKeySet],
     seen: Callable[[Positions, list[pa.Array]], None] | None = None,
+    with_row_ids: bool = False,
 ) -> Iterator[Positions]:
     """Finds the rows of a task that key sets delete, per batch and set, in any order.
 
@@ -36,6 +38,7 @@ def positions_of_keys(
     Args:
         key_sets: by the index of the equality delete group.
         seen: called with the positions that are returned, and the key columns of these rows.
+        with_row_ids: whether the ids of these rows follow their key columns.
 
     Raises:
         CorruptFileError, MissingFileError: the data file is damaged or missing.
@@ -45,7 +48,8 @@ def positions_of_keys(
     paths = {index: [_path(keys, i) for i in ids_of_set] for index, ids_of_set in ids.items()}
     constants = identity_constants(plan.specs[task.spec_id], task.partition)
     with open_task_file(plan, task) as reader:
-        request = ReadRequest(keys, constants, batch_size=plan.batch_size)
+        stored = Schema((*keys.fields, ROW_ID)) if with_row_ids else keys
+        request = ReadRequest(stored, constants, batch_size=plan.batch_size)
         for read in reader.batches(request, task.start, task.length_to_read):
             for index, key_set in key_sets.items():
                 columns = [column_at(read.batch, path) for path in paths[index]]
@@ -55,6 +59,9 @@ def positions_of_keys(
                 positions = rows + read.first_position
                 if seen is not None:
                     taken = pa.array(rows)
+                    if with_row_ids:
+                        at = len(keys.fields)
+                        columns.append(row_ids_of(read, at, task.first_row_id))
                     seen(positions, [column.take(taken) for column in columns])
                 yield positions
 

@@ -155,11 +155,19 @@ def _positions(read: PositionedBatch) -> npt.NDArray[np.int64]:
 
 def _row_id(index: int, first_row_id: int | None) -> _Make:
     """Row Lineage: null becomes first row id plus position; all null without a first row id."""
+    return lambda read, _: row_ids_of(read, index, first_row_id)
+
+
+def row_ids_of(read: PositionedBatch, index: int, first_row_id: int | None) -> pa.Int64Array:
+    """The ids of rows (spec: Row Lineage): null becomes first row id plus position.
+
+    Args:
+        index: of the stored column.
+        first_row_id: of the data file; None if its rows have no ids.
+    """
     if first_row_id is None:
-        return lambda read, _: pa.nulls(read.num_rows, pa.int64())
-    return lambda read, _: pc.coalesce(
-        read.batch.column(index), pa.array(_positions(read) + first_row_id)
-    )
+        return pa.nulls(read.num_rows, pa.int64())
+    return pc.coalesce(read.batch.column(index), pa.array(_positions(read) + first_row_id))
 
 
 def _last_updated(index: int, task: FileScanTask) -> _Make:

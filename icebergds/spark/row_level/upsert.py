@@ -3,23 +3,37 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
+import numpy as np
 from pyspark.sql import DataFrame, functions as f
 
 from icebergds.catalog.loaded_table import LoadedTable
 from icebergds.commit.snapshot_commit import Committed
-from icebergds.errors import InvalidOptionError
+from icebergds.errors import InvalidDataError, InvalidOptionError
 from icebergds.expr.names import quote_name
-from icebergds.operations.write.key_changes import key_ids_of
+from icebergds.formats.deletes.key_hash import Hashes
+from icebergds.operations.write.delta_commit import PreparedDelta, discard_delta, find_rows
+from icebergds.operations.write.jobs import (
+    PlannedJob,
+    TaskResult,
+    commit_job,
+    discard_unreported,
+)
+from icebergds.operations.write.key_changes import KeyTask, key_ids_of
 from icebergds.operations.write.options import WriteOptions
+from icebergds.operations.write.resolve_keys import keeps_row_ids
 from icebergds.operations.write.row_change_options import WriteOperation
 from icebergds.operations.write.table_settings import distribution_mode
+from icebergds.reporting import stage, writing_files
 from icebergds.spark.distribution import KeyedRows, are_equal_as_stored, partition_keys
 from icebergds.spark.float_texts import floats_as_text
 from icebergds.spark.runner import SparkRunner
-from icebergds.spark.save_job import run_job
+from icebergds.spark.save_job import check_reached, run_job, write_in_tasks
 from icebergds.spark.session import session_zone
 from icebergds.spark.write_jobs import plan_job
+from icebergds.write.changes.deltas import DeltaFiles, KeyHashes, merge_deltas
+from icebergds.write.changes.keyed_delta import NO_ROWS
 
 
 def change_by_key(table: LoadedTable, df: DataFrame, options: WriteOptions) -> Committed | None:
@@ -49,8 +63,47 @@ def change_by_key(table: LoadedTable, df: DataFrame, options: WriteOptions) -> C
         change = replace(change, keys_meet=meet, is_ordered=change.order_by is not None)
         if change.order_by is not None:
             rows = _in_order(rows, change.order_by)
-    planned = plan_job(replace(options, row_change=change), df.schema, overwrite=False, table=table)
-    return run_job(rows, planned, SparkRunner(df.sparkSession))
+    options, keeps = replace(options, row_change=change), keeps_row_ids(table, options)
+    planned = plan_job(options, df.schema, overwrite=False, table=table, keeps_row_ids=keeps)
+    runner = SparkRunner(df.sparkSession)
+    return _keeping_row_ids(rows, planned, runner) if keeps else run_job(rows, planned, runner)
+
+
+def _keeping_row_ids(rows: DataFrame, planned: PlannedJob, runner: SparkRunner) -> Committed | None:
+    """Finds the rows that new ones replace, and then writes these with their ids."""
+    job, task = planned.job, planned.task
+    assert isinstance(job, PreparedDelta), "changes by key are deltas"
+    assert isinstance(task, KeyTask), "it changes rows by key"
+    discard = partial(discard_unreported, planned)
+    with stage("write keys"):
+        results = write_in_tasks(rows, task.of_keys, discard)
+    keys = merge_deltas(result for result in results if isinstance(result, DeltaFiles))
+    found = None
+    try:
+        check_reached(rows.sparkSession, planned, results)
+        found = find_rows(job, keys.deletes, planned.table, runner, task.hashing)
+        writing_files()
+        with stage("write files"):
+            written = write_in_tasks(rows, task.replacing(found.replaced or NO_ROWS), discard)
+        if not _same_keys(results, written):
+            raise InvalidDataError(
+                f"table {planned.table.name}: the rows to change by key had other keys when they "
+                "were computed a second time; cache them first, or set write.upsert.mode to "
+                "equality-deletes"
+            )
+    except BaseException as error:
+        discard_delta(job, keys, None if found is None else found.resolver, error)
+        discard()
+        raise
+    return commit_job(job, [keys, *written], planned.table, runner, found)
+
+
+def _same_keys(before: list[TaskResult], after: list[TaskResult]) -> bool:
+    def hashes(results: list[TaskResult]) -> Hashes:
+        parts = (result.keys for result in results if isinstance(result, DeltaFiles))
+        return KeyHashes.of([part.hashes for part in parts if part is not None]).hashes
+
+    return np.array_equal(hashes(before), hashes(after))
 
 
 def _shuffled(meeting: KeyedRows) -> DataFrame:

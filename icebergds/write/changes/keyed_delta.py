@@ -7,11 +7,13 @@ commits are deleted by equality deletes, rows of the same task by position delet
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from icebergds.errors import InvalidOptionError, UnsupportedFeatureError
 from icebergds.formats.arrow.arrays import filtered
@@ -20,11 +22,12 @@ from icebergds.formats.deletes.key_hash import Hashes
 from icebergds.formats.deletes.positions import PositionSet
 from icebergds.spec.manifest import DataFile, DataFileRef, FileContent, FileFormat
 from icebergds.spec.partition import PartitionSpec
+from icebergds.spec.reserved import ROW_ID
 from icebergds.spec.table_properties import DELETE_TARGET_FILE_SIZE_BYTES
 from icebergds.spec.transforms import VoidTransform
 from icebergds.write.changes.deltas import DeltaFiles, KeyHashes
 from icebergds.write.changes.key_log import KeyLog
-from icebergds.write.changes.row_kinds import Kinds, RowKind, parse_row_kinds
+from icebergds.write.changes.row_kinds import Kinds, Mask, RowKind, parse_row_kinds
 from icebergds.write.changes.row_tracking import TrackedFiles, with_numbers
 from icebergds.write.deletes.keys import KeyPlan, plan_keys
 from icebergds.write.deletes.position_deletes import FilePositions
@@ -35,6 +38,40 @@ from icebergds.write.rows.partitioning import plan_partitioning
 from icebergds.write.task import WritePlan, data_files, start_attempt, write_rows
 
 DEFAULT_KEY_LIMIT = 1 << 20
+_ROW_ID = pa.field(ROW_ID.name, pa.int64())
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ReplacedRows:
+    """Rows of the table that rows of a change replace, by the hashes of their keys.
+
+    Attributes:
+        hashes: ascending, each once.
+        row_ids: the ids of these rows (spec: Row Lineage).
+    """
+
+    hashes: Hashes
+    row_ids: npt.NDArray[np.int64]
+
+    @classmethod
+    def of(cls, hashes: Hashes, row_ids: npt.NDArray[np.int64]) -> ReplacedRows:
+        """Keeps the first id of each key; -1 is none."""
+        has_id = row_ids >= 0
+        order = np.lexsort((row_ids[has_id], hashes[has_id]))
+        sorted_hashes, ids = hashes[has_id][order], row_ids[has_id][order]
+        distinct, first = np.unique(sorted_hashes, return_index=True)
+        return cls(distinct, ids[first])
+
+    def ids_of(self, hashes: Hashes) -> pa.Int64Array:
+        """The ids of the rows that rows with these keys replace; null if there is none."""
+        at = np.searchsorted(self.hashes, hashes)
+        at[at == len(self.hashes)] = 0
+        if not len(self.hashes):
+            return pa.nulls(len(hashes), pa.int64())
+        return pa.array(self.row_ids[at], mask=self.hashes[at] != hashes)
+
+
+NO_ROWS = ReplacedRows(np.empty(0, np.uint64), np.empty(0, np.int64))
 
 
 class DeltaMode(StrEnum):
@@ -62,6 +99,8 @@ class KeyedDeltaPlan:
         delete_format: the format of delete files.
         delete_file_size: in bytes; a delete file is closed soon after it has reached it.
         keys_meet: whether all rows of a key reach one task; then tasks do not return key hashes.
+        replaced: the rows that new rows replace, whose ids they get; equality deletes of the keys
+            are written already then (`write_keys`). None if that is not known.
     """
 
     write: WritePlan
@@ -75,6 +114,7 @@ class KeyedDeltaPlan:
     delete_format: FileFormat
     delete_file_size: int
     keys_meet: bool
+    replaced: ReplacedRows | None = None
 
 
 def plan_keyed_delta(
@@ -192,6 +232,32 @@ def write_keyed_delta(
             tracked.cleanup()
 
 
+def write_keys(
+    plan: KeyedDeltaPlan,
+    batches: Iterable[pa.RecordBatch],
+    *,
+    partition_id: int,
+    attempt_id: int,
+) -> DeltaFiles:
+    """Writes equality deletes of the keys of one task, and no rows.
+
+    Arguments and errors are those of `write_keyed_delta`.
+
+    Returns:
+        The equality deletes, and the hashes of the keys.
+    """
+    with (
+        start_attempt(plan.write, partition_id=partition_id, attempt_id=attempt_id) as attempt,
+        KeyLog(plan.keys, plan.key_limit) as log,
+    ):
+        changes = _Changes(plan, log)
+        for batch in batches:
+            if batch.num_rows:
+                changes.log_keys(batch)
+        deletes, hashes, _ = _write_equality_deletes(replace(plan, keys_meet=False), attempt, log)
+        return DeltaFiles(deletes=tuple(deletes), keys=hashes)
+
+
 _COUNTED = {DeltaMode.UPSERT: "upserted", DeltaMode.DELETE: "deleted"}
 
 
@@ -215,6 +281,25 @@ class _Changes:
 
     def _take(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         first, count = self._seen, batch.num_rows
+        batch, is_written, row_ids = self.log_keys(batch)
+        if self._plan.mode is DeltaMode.DELETE or not is_written.any():
+            return
+        if row_ids is not None:
+            batch = batch.append_column(_ROW_ID, row_ids)
+        numbers = np.arange(first, first + count, dtype=np.int64)
+        if not is_written.all():
+            batch, numbers = filtered(batch, pa.array(is_written)), numbers[is_written]
+        self._matching = self._matching.fitting(batch.schema)
+        yield with_numbers(self._matching.apply(batch), numbers)
+
+    def log_keys(self, batch: pa.RecordBatch) -> tuple[pa.RecordBatch, Mask, pa.Int64Array | None]:
+        """Adds the keys of incoming rows to the log.
+
+        Returns:
+            The rows without their kinds, which of them are written, and the ids of the rows that
+            they replace, if these are known.
+        """
+        first, count = self._seen, batch.num_rows
         self._seen += count
         is_written, may_exist = np.ones(count, np.bool_), np.ones(count, np.bool_)
         if self._plan.row_kind_column is not None:
@@ -225,14 +310,13 @@ class _Changes:
             is_written = (kinds == RowKind.INSERT) | (kinds == RowKind.UPDATE_AFTER)
             may_exist = kinds != RowKind.INSERT
             self._count(kinds)
-        self._log.add(self._plan.keys.take(batch), first, may_exist)
-        if self._plan.mode is DeltaMode.DELETE or not is_written.any():
-            return
-        numbers = np.arange(first, first + count, dtype=np.int64)
-        if not is_written.all():
-            batch, numbers = filtered(batch, pa.array(is_written)), numbers[is_written]
-        self._matching = self._matching.fitting(batch.schema)
-        yield with_numbers(self._matching.apply(batch), numbers)
+        keys, replaced = self._plan.keys.take(batch), self._plan.replaced
+        self._log.add(keys, first, may_exist)
+        if replaced is None:
+            return batch, is_written, None
+        ids = replaced.ids_of(self._plan.keys.hashes(keys))
+        # An insert of a changelog replaces nothing.
+        return batch, is_written, pc.if_else(pa.array(may_exist), ids, None)
 
     def _count(self, kinds: Kinds) -> None:
         numbers = np.bincount(kinds, minlength=len(RowKind))
@@ -260,6 +344,8 @@ def _write_equality_deletes(
         num_keys += len(keys)
         if not plan.keys_meet:
             hashes.append(plan.keys.hashes(keys.columns))
+        if plan.replaced is not None:
+            continue
         rows = plan.keys.delete_rows(keys.columns)
         writer.write(rows if keys.may_exist.all() else rows.filter(pa.array(keys.may_exist)))
     return writer.close(), None if plan.keys_meet else KeyHashes.of(hashes), num_keys
