@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 from built.contents import live_files
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, SparkSession, functions as f
 from spark_changes import (
     arrow,
     expected,
@@ -223,7 +224,8 @@ def test_rows_keep_their_ids(spark: SparkSession, tmp_path: Path) -> None:
 
 def test_rows_that_are_others_each_time_are_refused(spark: SparkSession, tmp_path: Path) -> None:
     table = people(tmp_path, 3, properties=_BY_POSITION)
-    source = spark.range(3).selectExpr("CAST(rand() * 1e15 AS long) AS id")
+    different = f.udf(lambda _: time.time_ns(), "long").asNondeterministic()
+    source = spark.range(3).select((different("id") + f.col("id")).alias("id"))
     message = leaves_as_it_was(table, lambda: table.upsert(source, "id"), InvalidDataError)
     assert "cache them first" in message
 
