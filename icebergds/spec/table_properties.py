@@ -247,6 +247,10 @@ PARQUET_BLOOM_FILTER_NDV = Property("write.parquet.bloom-filter-ndv.column.", _S
 """Number of distinct values for a Bloom filter; by default the number of values."""
 PARQUET_BLOOM_FILTER_MAX_BYTES = Property("write.parquet.bloom-filter-max-bytes", _SIZE, _MIB)
 """Most bytes of a Bloom filter."""
+PARQUET_SHRED_VARIANTS = Property("write.parquet.shred-variants", BOOLEAN, False)
+"""Whether fields of variants are written to columns of their own (shredded)."""
+PARQUET_VARIANT_BUFFER_SIZE = Property("write.parquet.variant-inference-buffer-size", _SIZE, 100)
+"""Number of a file's first rows that decide which fields of variants are shredded."""
 _PARQUET_ROW_GROUP_CHECK_MIN = Property(
     "write.parquet.row-group-check-min-record-count", TEXT, None
 )

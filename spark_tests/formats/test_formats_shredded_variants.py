@@ -15,7 +15,7 @@ from built.schemas import optional
 from corpus import corpus_dir
 from effort import examples
 from hypothesis import given, strategies as st
-from variant_reference import (
+from oracles.variant_reference import (
     Shape,
     Variant,
     decode,
@@ -427,9 +427,9 @@ def damaged(name: str) -> pa.StructArray:
         ("a shredded name", "both shredded and not"),
         ("not an object", "1 of 1 partially shredded objects are not objects"),
         ("an unknown name", "name is not in the metadata"),
-        ("a short object", "an object is damaged"),
-        ("an object of many fields", "an object is damaged"),
-        ("a value behind the end", "an object is damaged"),
+        ("a short object", "an object or array is damaged"),
+        ("an object of many fields", "an object or array is damaged"),
+        ("a value behind the end", "an object or array is damaged"),
         ("no metadata", "metadata of a variant is damaged"),
         ("short metadata", "metadata of a variant is damaged"),
         ("metadata of many names", "metadata of a variant is damaged"),

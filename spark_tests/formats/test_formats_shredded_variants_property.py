@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -12,7 +11,7 @@ from built.data_files import read_rows, with_id
 from built.schemas import optional
 from effort import examples
 from hypothesis import given, strategies as st
-from variant_reference import (
+from oracles.variant_reference import (
     PRECISIONS,
     Shape,
     Variant,
@@ -21,52 +20,12 @@ from variant_reference import (
     names_of,
     shredded_column,
 )
+from strategies.variants import CONTAINERS, NAMES, SCALARS, VARIANTS
 
 from icebergds.spec.schema import Schema
 from icebergds.spec.types import VARIANT
 
 SCHEMA = Schema((optional(1, "v", VARIANT),))
-
-_NAMES = st.sampled_from(["a", "b", "aa", "B", "", "ü", "\ue000", "\U0001f600", "value", "x" * 300])
-_LONGS = st.integers(-(2**63), 2**63 - 1)
-_SCALES = st.sampled_from([0, 2])
-
-
-def _decimals(name: str) -> st.SearchStrategy[Variant]:
-    largest = 10 ** PRECISIONS[name] - 1
-    return st.tuples(st.just(name), st.tuples(st.integers(-largest, largest), _SCALES))
-
-
-def _of(name: str, values: st.SearchStrategy[Any]) -> st.SearchStrategy[Variant]:
-    return st.tuples(st.just(name), values)
-
-
-_SCALARS = st.one_of(
-    _of("null", st.none()),
-    _of("boolean", st.booleans()),
-    _of("int8", st.integers(-128, 127)),
-    _of("int16", st.integers(-(2**15), 2**15 - 1)),
-    _of("int32", st.integers(-(2**31), 2**31 - 1)),
-    _of("int64", _LONGS),
-    _of("float", st.floats(width=32, allow_nan=False)),
-    _of("double", st.floats(allow_nan=False)),
-    *map(_decimals, PRECISIONS),
-    _of("date", st.integers(-(2**31), 2**31 - 1)),
-    _of("time", st.integers(0, 86_400_000_000 - 1)),
-    *(_of(name, _LONGS) for name in ("timestamp", "timestamptz", "timestamp_ns", "timestamptz_ns")),
-    _of("string", st.text(max_size=5) | st.integers(60, 70).map("x".__mul__)),
-    _of("binary", st.binary(max_size=5)),
-    _of("uuid", st.binary(min_size=16, max_size=16)),
-)
-
-
-def _containers(inner: st.SearchStrategy[Variant]) -> st.SearchStrategy[Variant]:
-    arrays = _of("array", st.lists(inner, max_size=4))
-    return arrays | _of("object", st.dictionaries(_NAMES, inner, max_size=5))
-
-
-_VARIANTS = st.recursive(_SCALARS, _containers, max_leaves=12)
-_CONTAINERS = _containers(_VARIANTS)
 
 
 def _shapes_of(variant: Variant, other: st.SearchStrategy[Variant]) -> st.SearchStrategy[Shape]:
@@ -82,7 +41,7 @@ def _shapes_of(variant: Variant, other: st.SearchStrategy[Variant]) -> st.Search
             element = st.sampled_from(elements) if elements else other
             shape = element.flatmap(below).map(lambda e: Shape("array", {"element": e}))
         case ("object", fields):
-            some = st.dictionaries(_NAMES, other.flatmap(below), max_size=2)
+            some = st.dictionaries(NAMES, other.flatmap(below), max_size=2)
             own = [st.none() | below(inner) for inner in fields.values()]
             shape = st.tuples(some, st.tuples(*own)).map(
                 lambda parts: _object_shape(
@@ -102,11 +61,11 @@ def _object_shape(fields: dict[str, Shape]) -> Shape:
 @st.composite
 def _columns(draw: st.DrawFn) -> tuple[list[Variant | None], list[list[str]], pa.StructArray]:
     """Variants, the names of each one's dictionary, and the shredded column."""
-    first = draw(_CONTAINERS)
-    shape = draw(_shapes_of(first, _SCALARS))
-    rows = [first, *draw(st.lists(st.none() | st.just(first) | _VARIANTS, max_size=6))]
+    first = draw(CONTAINERS)
+    shape = draw(_shapes_of(first, SCALARS))
+    rows = [first, *draw(st.lists(st.none() | st.just(first) | VARIANTS, max_size=6))]
     rows = draw(st.permutations(rows))
-    unused = draw(st.lists(_NAMES, max_size=3))
+    unused = draw(st.lists(NAMES, max_size=3))
     # Names may be in any order, and some in no variant.
     dictionaries = [draw(st.permutations(sorted(names_of(v) | set(unused)))) for v in rows]
     how = {"width": draw(st.integers(2, 4)), "wide": draw(st.booleans())}

@@ -72,6 +72,8 @@ def test_parquet_properties_are_taken():
             f"{prefix}bloom-filter-enabled.column.s.y": "false",
             f"{prefix}bloom-filter-enabled.column.gone": "true",
             f"{prefix}bloom-filter-max-bytes": "5",
+            f"{prefix}shred-variants": "true",
+            f"{prefix}variant-inference-buffer-size": "6",
         }
     )
     assert found.parquet == ParquetProperties(
@@ -86,6 +88,8 @@ def test_parquet_properties_are_taken():
         statistics={6: False},
         bloom_filters={1: BloomFilter(0.1, 100), 7: BloomFilter(0.01, None)},
         bloom_filter_max_size=5,
+        shred_variants=True,
+        variant_buffer_size=6,
     )
 
 
@@ -144,6 +148,8 @@ def test_write_options_win_over_properties_and_leave_levels_of_other_codecs():
         ("write.parquet.page-version", "v3"),
         ("write.parquet.dict-encoding-enabled.column.id", "maybe"),
         ("write.parquet.bloom-filter-fpp.column.id", "1.5"),
+        ("write.parquet.shred-variants", "yes"),
+        ("write.parquet.variant-inference-buffer-size", "0"),
         ("write.orc.compression-codec", "brotli"),
         ("write.orc.compression-strategy", "fast"),
         ("write.orc.bloom.filter.fpp", "0"),

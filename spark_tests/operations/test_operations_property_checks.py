@@ -35,6 +35,7 @@ _NUMBERS = (
     "write.parquet.page-row-limit",
     "write.parquet.page-size-bytes",
     "write.parquet.row-group-size-bytes",
+    "write.parquet.variant-inference-buffer-size",
     "write.delete.parquet.row-group-size-bytes",
     "write.summary.partition-limit",
     "write.target-file-size-bytes",
@@ -47,6 +48,7 @@ _TRUTHS = (
     "write.object-storage.partitioned-paths",
     "write.parquet.bloom-filter-enabled.column.id",
     "write.parquet.dict-encoding-enabled.column.id",
+    "write.parquet.shred-variants",
     "write.parquet.stats-enabled.column.id",
     "write.spark.fanout.enabled",
 )

@@ -56,6 +56,8 @@ def test_nothing_said_leaves_everything_to_the_table() -> None:
         ("target-file-size-bytes", "1024", "target_file_size", 1024),
         ("compression-codec", "gzip", "compression_codec", "gzip"),
         ("compression-level", "9", "compression_level", "9"),
+        ("shred-variants", "true", "shred_variants", True),
+        ("variant-inference-buffer-size", "9", "variant_buffer_size", 9),
         ("fanout-enabled", "false", "fanout", False),
         ("distribution-mode", "Range", "distribution_mode", "range"),
         ("use-table-distribution-and-ordering", "false", "use_table_distribution", False),

@@ -62,6 +62,12 @@ def serialized_bounds(
     field_type: ScalarType, values: Range, mode: MetricsMode
 ) -> tuple[bytes | None, bytes | None]:
     """The lower and upper bound for a metrics mode; None if there is no bound that short."""
+    least, greatest = bounds_of(field_type, values, mode)
+    return _serialized(field_type, least), _serialized(field_type, greatest)
+
+
+def bounds_of(field_type: ScalarType, values: Range, mode: MetricsMode) -> tuple[Any, Any]:
+    """The in-memory values of `serialized_bounds`."""
     least, greatest = values.least, values.greatest
     if field_type == UUID:
         return _uuid_bounds(least, greatest)
@@ -74,7 +80,7 @@ def serialized_bounds(
             least, greatest = least[: mode.length], _truncated_string_above(greatest, mode.length)
         elif field_type == BINARY:
             least, greatest = least[: mode.length], _truncated_bytes_above(greatest, mode.length)
-    return _serialized(field_type, least), _serialized(field_type, greatest)
+    return least, greatest
 
 
 _LAST_CODE_POINT = 0x10FFFF

@@ -78,6 +78,8 @@ class ParquetProperties:
     statistics: Mapping[int, bool] = field(default_factory=dict)
     bloom_filters: Mapping[int, BloomFilter] = field(default_factory=dict)
     bloom_filter_max_size: int = names.PARQUET_BLOOM_FILTER_MAX_BYTES.default
+    shred_variants: bool = names.PARQUET_SHRED_VARIANTS.default
+    variant_buffer_size: int = names.PARQUET_VARIANT_BUFFER_SIZE.default
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,6 +237,8 @@ def _parquet(source: _Source) -> ParquetProperties:
         statistics=source.columns(names.PARQUET_STATS_ENABLED),
         bloom_filters=_bloom_filters(source),
         bloom_filter_max_size=source[names.PARQUET_BLOOM_FILTER_MAX_BYTES],
+        shred_variants=source[names.PARQUET_SHRED_VARIANTS],
+        variant_buffer_size=source[names.PARQUET_VARIANT_BUFFER_SIZE],
     )
 
 

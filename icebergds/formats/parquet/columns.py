@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
@@ -23,7 +23,7 @@ from icebergds.spec.types import (
 class ParquetLeaf:
     """A leaf column: its path in the Parquet schema, and its field id.
 
-    Both parts of a variant have the id of the variant.
+    All parts of a variant have the id of the variant.
     """
 
     path: str
@@ -97,10 +97,10 @@ def _leaves(column: FileColumn, path: str) -> Iterator[ParquetLeaf]:
         case ColumnKind.STRUCT:
             for child in column.children:
                 below = f"{path}.{child.name}"
+                leaves = _leaves(child, below)
                 if column.is_variant:
-                    yield ParquetLeaf(below, column.field_id)
-                else:
-                    yield from _leaves(child, below)
+                    leaves = (replace(leaf, field_id=column.field_id) for leaf in leaves)
+                yield from leaves
         case ColumnKind.LIST:
             yield from _leaves(column.children[0], f"{path}.list.element")
         case ColumnKind.MAP:

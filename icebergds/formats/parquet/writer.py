@@ -31,16 +31,17 @@ from icebergds.formats.data_file.column_metrics import (
 from icebergds.formats.data_file.metrics_modes import MetricsModes
 from icebergds.formats.data_file.output_file import OutputFile
 from icebergds.formats.data_file.required_columns import RequiredColumns
-from icebergds.formats.data_file.stored_columns import stored_batch, stored_schema
+from icebergds.formats.data_file.stored_columns import stored_schema
 from icebergds.formats.data_file.write_properties import (
     PARQUET_CODECS,
     BloomFilter,
     ParquetProperties,
     codec_name,
 )
-from icebergds.formats.parquet.columns import PARQUET, leaves_of
+from icebergds.formats.parquet.columns import PARQUET
 from icebergds.formats.parquet.file_metrics import footer_metrics, row_group_offsets
 from icebergds.formats.parquet.variant_annotation import AnnotatedOutput
+from icebergds.formats.parquet.variant_columns import Layout, VariantMetrics
 from icebergds.spec.json.schema import schema_to_json
 from icebergds.spec.manifest import DataFile
 from icebergds.spec.schema import Schema
@@ -77,14 +78,15 @@ class ParquetDataWriter:
         self, output: OutputFile, schema: Schema, properties: ParquetProperties, modes: MetricsModes
     ) -> None:
         self._codec = codec_name(PARQUET_CODECS, properties.codec, "Parquet")
-        self._stored_schema = stored_schema(schema, PARQUET, output.location)
-        self._leaves = leaves_of(self._stored_schema)
+        plain = stored_schema(schema, PARQUET, output.location)
+        self._layout = Layout.of(schema, plain, output.location)
         self._output = output
         self._schema = schema
         self._properties = properties
         self._modes = modes
         self._required = RequiredColumns(schema, output.location)
         self._metrics = _RowGroupMetrics(measured_columns(schema, modes))
+        self._variants = VariantMetrics(self._layout, ())
         self._buffer = RowBuffer()
         self._writer: pq.ParquetWriter | None = None
         self._annotated = _annotated_output(output, schema)
@@ -135,9 +137,10 @@ class ParquetDataWriter:
                     writer.close()
         (footer,) = self._footers
         metrics = footer_metrics(
-            footer, self._leaves, self._metrics.columns, self._modes, self._metrics.ranges
+            footer, self._layout.leaves, self._metrics.columns, self._modes, self._metrics.ranges
         )
         self._metrics.complete(metrics)
+        self._variants.complete(metrics)
         self._output.close()
         return self._output.describe(self._num_rows, metrics, row_group_offsets(footer))
 
@@ -155,11 +158,16 @@ class ParquetDataWriter:
         rows_a_group = min(math.ceil(self._buffer.num_rows / num_groups), _MAX_ROWS)
         before, held = self._output.position, self._buffer.nbytes
         rows = pa.Table.from_batches(self._buffer.take())
+        if self._writer is None and self._properties.shred_variants:
+            count = self._properties.variant_buffer_size
+            self._layout = self._layout.shredding(rows, count)
+            self._variants = VariantMetrics(self._layout, self._metrics.columns)
         for start in range(0, rows.num_rows, rows_a_group):
             batches = rows.slice(start, rows_a_group).to_batches()
             self._metrics.add(self._num_row_groups, batches)
             with self._output.encoding():
                 table = self._stored(batches)
+                self._variants.add(table)
                 writer = self._writer or self._open(table)
                 writer.write_table(table, row_group_size=table.num_rows)
             self._num_row_groups += 1
@@ -169,7 +177,7 @@ class ParquetDataWriter:
     def _open(self, first: pa.Table) -> pq.ParquetWriter:
         self._writer = pq.ParquetWriter(
             self._annotated or self._output.handle,
-            self._stored_schema,
+            self._layout.stored,
             metadata_collector=self._footers,
             **self._options(first),
         )
@@ -179,8 +187,7 @@ class ParquetDataWriter:
         return self._writer
 
     def _stored(self, batches: Sequence[pa.RecordBatch]) -> pa.Table:
-        stored = [stored_batch(batch, self._schema, self._stored_schema) for batch in batches]
-        return pa.Table.from_batches(stored, self._stored_schema)
+        return pa.Table.from_batches(map(self._layout.batch, batches), self._layout.stored)
 
     def _measure_share(self, sample: Sequence[pa.RecordBatch]) -> float:
         """The encoded size of rows relative to their size in memory."""
@@ -224,7 +231,7 @@ class ParquetDataWriter:
     def _dictionary_columns(self, first: pa.Table) -> dict[int, bool]:
         """Which columns have a dictionary, by field id; nested ones have one if not listed."""
         chosen = dict(self._properties.dictionary)
-        for field, column in zip(self._stored_schema, first.columns, strict=True):
+        for field, column in zip(self._layout.stored, first.columns, strict=True):
             field_id = int(field.metadata[FIELD_ID])
             if field_id not in chosen:
                 chosen[field_id] = wants_dictionary(column)
@@ -234,14 +241,14 @@ class ParquetDataWriter:
         """The paths of the chosen leaf columns for pyarrow: True for all, False for none."""
         paths = [
             leaf.path
-            for leaf in self._leaves
+            for leaf in self._layout.leaves
             if leaf.field_id is None or chosen.get(leaf.field_id, True)
         ]
-        return len(paths) == len(self._leaves) or paths or False
+        return len(paths) == len(self._layout.leaves) or paths or False
 
     def _bloom_filters(self, num_rows: int) -> dict[str, dict[str, float]]:
         max_size = self._properties.bloom_filter_max_size
-        paths = {leaf.field_id: leaf.path for leaf in self._leaves}
+        paths = {leaf.field_id: leaf.path for leaf in self._layout.leaves}
         return {
             paths[field_id]: _bloom_filter(asked, num_rows, max_size)
             for field_id, asked in self._properties.bloom_filters.items()

@@ -46,6 +46,8 @@ _OF_WRITES = {
     "target-file-size-bytes",
     "compression-codec",
     "compression-level",
+    "shred-variants",
+    "variant-inference-buffer-size",
     "fanout-enabled",
     "distribution-mode",
     "use-table-distribution-and-ordering",

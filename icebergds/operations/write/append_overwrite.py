@@ -47,7 +47,12 @@ from icebergds.spec.manifest import DataFile, FileFormat
 from icebergds.spec.metadata import TableMetadata
 from icebergds.spec.partition import PartitionSpec
 from icebergds.spec.schema import Schema
-from icebergds.spec.table_properties import FANOUT_ENABLED, TARGET_FILE_SIZE_BYTES
+from icebergds.spec.table_properties import (
+    FANOUT_ENABLED,
+    PARQUET_SHRED_VARIANTS,
+    PARQUET_VARIANT_BUFFER_SIZE,
+    TARGET_FILE_SIZE_BYTES,
+)
 from icebergds.spec.updates.requirements import AssertCurrentSchemaId, AssertLastAssignedFieldId
 from icebergds.spec.updates.table_updates import LAST_ADDED, AddSchema, SetCurrentSchema
 from icebergds.write.locations import LocationProvider
@@ -353,9 +358,12 @@ def _overwrite_filter(options: WriteOptions) -> Expr:
 
 
 def _file_properties(options: WriteOptions, properties: Mapping[str, str]) -> dict[str, str]:
+    shred, rows = options.shred_variants, options.variant_buffer_size
     chosen = {
         "compression-codec": options.compression_codec,
         "compression-level": options.compression_level,
+        PARQUET_SHRED_VARIANTS.name: None if shred is None else str(shred).lower(),
+        PARQUET_VARIANT_BUFFER_SIZE.name: None if rows is None else str(rows),
     }
     return {**properties, **{name: value for name, value in chosen.items() if value is not None}}
 

@@ -62,6 +62,8 @@ _KNOWN = (
     "target-file-size-bytes",
     "compression-codec",
     "compression-level",
+    "shred-variants",
+    "variant-inference-buffer-size",
     "fanout-enabled",
     "distribution-mode",
     "use-table-distribution-and-ordering",
@@ -127,6 +129,8 @@ class WriteOptions:
     target_file_size: int | None = None
     compression_codec: str | None = None
     compression_level: str | None = None
+    shred_variants: bool | None = None
+    variant_buffer_size: int | None = None
     fanout: bool | None = None
     distribution_mode: str | None = None
     use_table_distribution: bool = True
@@ -219,6 +223,8 @@ def parse_write_options(
         target_file_size=parse(given, "target-file-size-bytes", positive, None),
         compression_codec=given.get("compression-codec"),
         compression_level=given.get("compression-level"),
+        shred_variants=parse(given, "shred-variants", boolean, None),
+        variant_buffer_size=parse(given, "variant-inference-buffer-size", positive, None),
         fanout=parse(given, "fanout-enabled", boolean, None),
         distribution_mode=parse(given, "distribution-mode", one_of("none", "hash", "range"), None),
         use_table_distribution=parse(given, "use-table-distribution-and-ordering", boolean, True),

@@ -89,6 +89,20 @@ def without_heads(array: pa.BinaryArray, heads: Integers) -> pa.BinaryArray:
     return ByteStrings(cuts, strings.data).array().take(tails)
 
 
+def substrings(data: Bytes, starts: Integers, lengths: Integers) -> pa.BinaryArray:
+    """A column without nulls of byte strings anywhere in a buffer of less than 2 GiB."""
+    ends = starts + lengths
+    if (ends[:-1] > starts[1:]).any():
+        # Not in order: values of objects may be in any.
+        places = np.repeat(starts, lengths) + ordinals(lengths)
+        return of_lengths(lengths, data[places])
+    if (ends[:-1] == starts[1:]).all():
+        first, last = (int(starts[0]), int(ends[-1])) if len(starts) else (0, 0)
+        return of_lengths(lengths, data[first:last])
+    cuts = np.stack([starts, ends], axis=1).reshape(-1)
+    return ByteStrings(cuts, data).array().take(pa.array(np.arange(0, len(cuts), 2)))
+
+
 def ordinals(counts: Integers) -> Integers:
     """0 to count - 1 for every count, one after the other."""
     ends = np.cumsum(counts, dtype=np.int64)

@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from icebergds.errors import CorruptFileError
 from icebergds.formats.arrow.variant.byte_strings import (
+    Bytes,
     ByteStrings,
     Integers,
     Mask,
@@ -24,7 +25,7 @@ from icebergds.formats.arrow.variant.byte_strings import (
 )
 
 _BASIC_TYPE = 0b11
-_OBJECT, _ARRAY = 2, 3
+OBJECT, ARRAY = 2, 3
 # A larger number of elements takes four bytes instead of one.
 _MAX_SMALL = 255
 
@@ -76,35 +77,80 @@ def object_fields(values: pa.BinaryArray, where: str) -> ObjectFields:
     """
     strings = ByteStrings.of(values)
     starts, lengths, data = strings.starts.astype(np.int64), strings.lengths, strings.data
-    headers = data[starts].astype(np.int64)
-    others = int(np.count_nonzero(headers & _BASIC_TYPE != _OBJECT))
+    others = int(np.count_nonzero(data[starts] & _BASIC_TYPE != OBJECT))
     if others:
         raise CorruptFileError(
             f"{where}: {others} of {len(values)} partially shredded objects are not objects; the "
             "file does not follow the specification"
         )
+    heads = read_heads(data, starts, lengths, where)
+    offsets = heads.offsets(data)
+    _check(bool((offsets < np.repeat(lengths - heads.sizes, heads.counts)).all()), where)
+    return ObjectFields(heads.counts, heads.ids(data), offsets, heads.sizes)
+
+
+@dataclass(frozen=True, slots=True)
+class Heads:
+    """Where the numbers stand in the heads of objects and arrays.
+
+    Attributes:
+        starts: of the heads.
+        counts: how many elements each has.
+        id_widths, offset_widths: the bytes of an id, 0 in arrays, and of an offset.
+        sizes: the bytes of each head.
+    """
+
+    starts: Integers
+    counts: Integers
+    id_widths: Integers
+    offset_widths: Integers
+    sizes: Integers
+
+    def ids(self, data: Bytes) -> Integers:
+        """The ids of the fields of all objects."""
+        before = self.sizes - (self.counts + 1) * self.offset_widths - self.counts * self.id_widths
+        return _numbers(data, self.starts + before, self.id_widths, self.counts)
+
+    def offsets(self, data: Bytes) -> Integers:
+        """Where the elements begin behind the heads."""
+        before = self.sizes - (self.counts + 1) * self.offset_widths
+        return _numbers(data, self.starts + before, self.offset_widths, self.counts)
+
+    def content_sizes(self, data: Bytes) -> Integers:
+        """How many bytes the elements of each take: the last offset."""
+        return little_endian(
+            data, self.starts + self.sizes - self.offset_widths, self.offset_widths
+        )
+
+
+def read_heads(data: Bytes, starts: Integers, limits: Integers, where: str) -> Heads:
+    """The heads of objects and arrays.
+
+    Args:
+        data: the bytes they are in.
+        starts: where the values begin.
+        limits: how many bytes a value may have.
+
+    Raises:
+        CorruptFileError: a head is longer.
+    """
+    headers = data[starts].astype(np.int64)
+    is_object = headers & _BASIC_TYPE == OBJECT
     offset_widths = 1 + ((headers >> 2) & 0b11)
-    id_widths = 1 + ((headers >> 4) & 0b11)
-    count_widths = np.where((headers >> 6) & 1, 4, 1)
-    _check(bool((1 + count_widths <= lengths).all()), where)
+    id_widths = np.where(is_object, 1 + ((headers >> 4) & 0b11), 0)
+    count_widths = np.where((headers >> np.where(is_object, 6, 4)) & 1, 4, 1)
+    _check(bool((1 + count_widths <= limits).all()), where)
     counts = little_endian(data, starts + 1, count_widths)
-    heads = 1 + count_widths + counts * id_widths + (counts + 1) * offset_widths
-    _check(bool((heads <= lengths).all()), where)
-
-    ids = _numbers(strings, starts + 1 + count_widths, id_widths, counts)
-    before_offsets = starts + 1 + count_widths + counts * id_widths
-    offsets = _numbers(strings, before_offsets, offset_widths, counts)
-    _check(bool((offsets < np.repeat(lengths - heads, counts)).all()), where)
-    return ObjectFields(counts, ids, offsets, heads)
+    sizes = 1 + count_widths + counts * id_widths + (counts + 1) * offset_widths
+    _check(bool((sizes <= limits).all()), where)
+    return Heads(starts, counts, id_widths, offset_widths, sizes)
 
 
-def _numbers(
-    strings: ByteStrings, starts: Integers, widths: Integers, counts: Integers
-) -> Integers:
+def _numbers(data: Bytes, starts: Integers, widths: Integers, counts: Integers) -> Integers:
     """The numbers of each value: `counts` of `widths` bytes from `starts` on."""
     widths_of_numbers = np.repeat(widths, counts)
     places = np.repeat(starts, counts) + ordinals(counts) * widths_of_numbers
-    return little_endian(strings.data, places, widths_of_numbers)
+    return little_endian(data, places, widths_of_numbers)
 
 
 def _heads(
@@ -115,12 +161,12 @@ def _heads(
     if ids is None:
         per_element = 1
         id_widths: Integers = np.zeros(len(counts), np.int64)
-        headers = _ARRAY | ((offset_widths - 1) << 2) | (is_large.astype(np.int64) << 4)
+        headers = ARRAY | ((offset_widths - 1) << 2) | (is_large.astype(np.int64) << 4)
     else:
         per_element = 2
         id_widths = width_of(_greatest(ids, counts))
         headers = (
-            _OBJECT
+            OBJECT
             | ((offset_widths - 1) << 2)
             | ((id_widths - 1) << 4)
             | (is_large.astype(np.int64) << 6)
@@ -162,4 +208,4 @@ def _greatest(numbers: Integers, counts: Integers) -> Integers:
 
 def _check(holds: bool, where: str) -> None:
     if not holds:
-        raise CorruptFileError(f"{where}: an object is damaged")
+        raise CorruptFileError(f"{where}: an object or array is damaged")

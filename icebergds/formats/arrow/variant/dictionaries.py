@@ -1,9 +1,10 @@
-"""Reads the field names in the metadata of variants (Parquet variant encoding: Metadata)."""
+"""Field names in the metadata of variants (Parquet variant encoding: Metadata)."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 import numpy as np
 import pyarrow as pa
@@ -18,6 +19,7 @@ from icebergds.formats.arrow.variant.byte_strings import (
 )
 
 _VERSION = 1
+_SORTED = 1 << 4
 _NO_NAMES = b"\x01\x00\x00"
 
 
@@ -108,6 +110,14 @@ def read_dictionaries(metadata: pa.BinaryArray, where: str) -> Dictionaries:
         sizes,
         rank_of[np.asarray(names.indices)],
     )
+
+
+def encode_dictionary(names: Sequence[bytes]) -> bytes:
+    """The metadata of distinct names in the order of their bytes."""
+    ends = list(accumulate(map(len, names), initial=0))
+    width = max(1, (max(len(names), ends[-1]).bit_length() + 7) // 8)
+    numbers = b"".join(number.to_bytes(width, "little") for number in (len(names), *ends))
+    return bytes([_VERSION | _SORTED | (width - 1) << 6]) + numbers + b"".join(names)
 
 
 def _check(holds: bool, where: str) -> None:

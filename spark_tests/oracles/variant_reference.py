@@ -7,10 +7,12 @@ decimal is a pair of unscaled value and scale.
 
 from __future__ import annotations
 
+import math
 import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from fractions import Fraction
 from itertools import accumulate, pairwise
 from typing import Any
 
@@ -189,6 +191,22 @@ def names_of(variant: Variant | None) -> set[str]:
             return set().union(*map(names_of, elements))
         case _:
             return set()
+
+
+def same(variant: Variant | None) -> Any:
+    """What of a variant must stay: of integers and decimals not the width, and not the scale."""
+    match variant:
+        case ("object", fields):
+            return ("object", {name: same(inner) for name, inner in fields.items()})
+        case ("array", elements):
+            return ("array", [same(inner) for inner in elements])
+        case (("int8" | "int16" | "int32" | "int64"), number):
+            return ("int", number)
+        case (name, value) if name in PRECISIONS:
+            return ("decimal", Fraction(value[0], 10 ** value[1]))
+        case (("double" | "float"), value):
+            return (variant[0], "NaN" if math.isnan(value) else struct.pack("<d", value))
+    return variant
 
 
 def _typed(
