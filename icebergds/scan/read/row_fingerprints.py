@@ -1,8 +1,8 @@
 """Computes fingerprints of rows: 128-bit hashes of all columns, including nested ones.
 
-Equal rows have equal fingerprints: null equals null, NaN equals NaN, -0.0 is not 0.0, and the order
-of map entries does not matter. Each task group uses new seeds, and two different rows have the same
-fingerprint with a probability of about 2^-128.
+Equal rows have equal fingerprints: null equals null, NaN equals NaN, -0.0 is not 0.0, and neither
+the order of map entries matters nor how variants are encoded. Each task group uses new seeds, and
+two different rows have the same fingerprint with a probability of about 2^-128.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 from icebergds.formats.arrow.arrays import as_list_of_entries
 from icebergds.formats.deletes.key_columns import KeyColumn, Mask, encode_column
 from icebergds.formats.deletes.key_hash import Hashes, hash_columns, new_seed
+from icebergds.scan.read.variant_hashes import hash_variants
 from icebergds.spec.types import (
     BINARY,
     GeographyType,
@@ -106,7 +107,9 @@ def _lanes(column: pa.Array, field: NestedField, seed: int) -> KeyColumn:
         case GeometryType() | GeographyType():
             return encode_column(column, replace(field, field_type=BINARY))
         case _ if _is_variant(field.field_type):
-            return _of_struct(column, _VARIANT.fields, seed)
+            hashes = hash_variants(column, seed)
+            # What is not a variant equals only the same bytes.
+            return hashes or _of_struct(column, _VARIANT.fields, seed)
         case _:
             return encode_column(column, field)
 

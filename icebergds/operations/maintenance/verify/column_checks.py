@@ -14,7 +14,7 @@ from typing import Any
 from icebergds.commit.repair_files import ColumnCorrection
 from icebergds.display import printable
 from icebergds.errors import FormatError
-from icebergds.formats.data_file.bounds import Range
+from icebergds.formats.data_file.bounds import Range, has_bounds
 from icebergds.formats.data_file.column_metrics import FileMetrics, MeasuredColumn
 from icebergds.formats.data_file.stored_file import StoredFile
 from icebergds.operations.maintenance.verify.findings import (
@@ -165,6 +165,9 @@ def _leaves_out_null_structs(
 def _bounds(
     file: DataFile, column: MeasuredColumn, name: str, found: Measured
 ) -> Iterator[Finding]:
+    if not has_bounds(column.field_type):
+        # Those of variants and geometries are no values of theirs.
+        return
     values = found.ranges.get(column.field_id)
     slack = 0
     if file.file_format is FileFormat.ORC and not found.is_exact:
