@@ -7,6 +7,7 @@ from typing import Any
 
 import duckdb
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from java_process import JavaProcess
 from oracles.arrow_schema import list_of, map_of, struct
@@ -67,6 +68,146 @@ def test_java_reads_variants_at_every_depth(
     ours = nested_variants.table.refresh().scan().to_arrow()
     problem = difference(canonical_rows(ours, nested_variants.schema), expected, "by us")
     assert problem is None, problem
+
+
+_EVENTS = [
+    {
+        "id": at,
+        "name": f"event {at}" * (1 + at % 3),
+        "price": at + 0.25 if at % 2 else at * 1.5,
+        "user": {"country": "DE" if at % 4 else None, "tags": ["x", at, None][: at % 4]},
+        "items": [{"sku": f"s{i}", "count": i * 1000} for i in range(at % 3)],
+        "ok": at % 2 == 0,
+        **({"it's": at} if at % 3 else {"id": "seven"}),
+    }
+    for at in range(40)
+]
+
+
+@pytest.fixture(scope="module")
+def shredded_variants(our_writer: Writer) -> OurTable:
+    """Shredded variants in two files, whose later values do not all fit."""
+    table = our_writer.create(
+        "variants_shredded",
+        [("id!", "int"), ("v", "variant"), ("scalar", "variant"), ("s", "string")],
+        version=3,
+        write__parquet__shred_variants="true",
+        write__parquet__variant_inference_buffer_size="15",
+    )
+    rows = [
+        {
+            "id": at,
+            "v": None if at % 11 == 0 else _variant(json.dumps(event)),
+            "scalar": _variant(str(at) if at < 25 else f'"text {at}"'),
+            "s": f"s{at}",
+        }
+        for at, event in enumerate(_EVENTS)
+    ]
+    last = [
+        {"id": 40, "v": _variant("[1]"), "scalar": None, "s": None},
+        {"id": 41, "v": _variant("{}"), "scalar": _variant("null"), "s": ""},
+    ]
+    for part in (rows[:20], [*rows[20:], last[0]], last[1:]):
+        table.table.append(_arrow(table, part))
+    table.rows.extend([*rows, *last])
+    return table
+
+
+def test_java_reads_shredded_variants(
+    java_process: JavaProcess, shredded_variants: OurTable
+) -> None:
+    files = shredded_variants.table.scan(columns=["_file"]).to_arrow()["_file"].unique()
+    shredded = {"typed_value" in str(pq.read_schema(path)) for path in files.to_pylist()}
+    assert shredded == {True, False}
+    expected = canonical_rows(
+        _arrow(shredded_variants, list(shredded_variants.rows)), shredded_variants.schema
+    )
+    read = java_process.ask("rows", table=shredded_variants.name)
+    for reader in ("generic", "spark"):
+        problem = difference(read[reader], expected, f"by {reader}")
+        assert problem is None, problem
+    ours = shredded_variants.table.refresh().scan().to_arrow()
+    problem = difference(canonical_rows(ours, shredded_variants.schema), expected, "by us")
+    assert problem is None, problem
+    # Java's batches of Arrow have no shredded variants, though no column of them is read.
+    shredded_variants.table.set_properties({"read.parquet.vectorization.enabled": "false"})
+    name = f"oracle.db.{shredded_variants.name}"
+    java_process.ask("sql", statement=f"REFRESH TABLE {name}")
+    assert java_process.ask("sql", statement=f"SELECT sum(id), max(s) FROM {name}") == [[861, "s9"]]
+
+
+def test_duckdb_reads_shredded_variants(shredded_variants: OurTable) -> None:
+    paths = shredded_variants.table.scan(columns=["_file"]).to_arrow()["_file"].unique()
+    with duckdb.connect() as connection:
+        read = connection.sql(
+            "SELECT v.name::VARCHAR, v.user.country::VARCHAR, v.items[1].sku::VARCHAR "
+            f"FROM read_parquet({paths.to_pylist()}) WHERE id < 40 ORDER BY id"
+        ).fetchall()
+    assert read == [
+        (None, None, None)
+        if at % 11 == 0
+        else (event["name"], event["user"]["country"], "s0" if event["items"] else None)
+        for at, event in enumerate(_EVENTS)
+    ]
+
+
+def test_java_decodes_the_bounds_of_shredded_fields(
+    java_process: JavaProcess, our_writer: Writer
+) -> None:
+    table = our_writer.create(
+        "variant_bounds",
+        [("id!", "int"), ("v", "variant")],
+        version=3,
+        write__parquet__shred_variants="true",
+    )
+    for first in (0, 100):
+        rows = [
+            {"id": at, "v": _variant(json.dumps({"n": at + 100_000, "o": {"it's": f"s{at:03}"}}))}
+            for at in range(first, first + 10)
+        ]
+        table.table.append(_arrow(table, rows))
+    name = "variant_bounds_of_java"
+    twin = our_writer.create(
+        name, [("id!", "int"), ("v", "variant")], version=3, write__parquet__shred_variants="true"
+    )
+    for first in (0, 100):
+        query = (
+            "SELECT /*+ COALESCE(1) */ cast(id AS int), parse_json(concat('{\"n\": ', id + 100000, ', "
+            "\"o\": {\"it\\'s\": \"s', lpad(id, 3, '0'), '\"}}')) "
+            f"FROM range({first}, {first + 10}, 1, 1)"
+        )
+        java_process.ask("sql", statement=f"INSERT INTO oracle.db.{name} {query}")
+    ours = java_process.ask("variant_bounds", table="variant_bounds", field_id=2)
+    assert len(ours) == 2
+    assert sorted(ours) == sorted(java_process.ask("variant_bounds", table=name, field_id=2))
+    assert twin.table.refresh().scan().count() == 20
+
+
+def test_we_read_what_java_shreds(java_process: JavaProcess, our_writer: Writer) -> None:
+    table = our_writer.create(
+        "variants_of_java",
+        [("id!", "int"), ("v", "variant")],
+        version=3,
+        write__parquet__shred_variants="true",
+    )
+    values = ", ".join(
+        f"({at}, parse_json('{json.dumps(event).replace(chr(39), chr(92) + chr(39))}'))"
+        for at, event in enumerate(_EVENTS)
+    )
+    java_process.ask("sql", statement=f"INSERT INTO oracle.db.variants_of_java VALUES {values}")
+    rows = [{"id": at, "v": _variant(json.dumps(event))} for at, event in enumerate(_EVENTS)]
+    table.table.refresh()
+    files = table.table.scan(columns=["_file"]).to_arrow()["_file"].unique().to_pylist()
+    assert any("typed_value" in str(pq.read_schema(path)) for path in files)
+    expected = canonical_rows(_arrow(table, rows), table.schema)
+    read = canonical_rows(table.table.scan().to_arrow(), table.schema)
+    problem = difference(read, expected, "what Java shredded")
+    assert problem is None, problem
+    assert not list(table.table.verify(depth="rows").findings)
+    # And again, once we have rewritten it.
+    table.table.rewrite_data_files(options={"rewrite-all": "true"})
+    read = canonical_rows(table.table.refresh().scan().to_arrow(), table.schema)
+    assert difference(read, expected, "what we rewrote") is None
 
 
 def test_java_reads_variants_from_orc(java_process: JavaProcess, our_writer: Writer) -> None:

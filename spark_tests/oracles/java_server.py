@@ -99,6 +99,20 @@ class Server:
             answers.append([task.file().location() for task in tasks])
         return answers
 
+    def variant_bounds(self, table: str, field_id: int) -> list[list[str]]:
+        """The lower and the upper bound of a variant column in each data file, as texts."""
+        planned = self._iceberg.load(table).java.newScan().includeColumnStats().planFiles()
+        files = [task.file() for task in self._iceberg.list_of(planned)]
+        order = self._iceberg.jvm.java.nio.ByteOrder.LITTLE_ENDIAN
+        decode = getattr(self._iceberg.api.variants.Variant, "from")
+        return [
+            [
+                str(decode(getattr(file, bounds)()[field_id].duplicate().order(order)).value())
+                for bounds in _BOUNDS
+            ]
+            for file in files
+        ]
+
     def filtered(self, table: str, filters: Sequence[Any], column: str) -> list[list[Any]]:
         """For each filter the values of a column in the rows that it selects."""
         found = self._iceberg.load(table)
