@@ -172,7 +172,8 @@ def test_java_decodes_the_bounds_of_shredded_fields(
     )
     for first in (0, 100):
         query = (
-            "SELECT /*+ COALESCE(1) */ cast(id AS int), parse_json(concat('{\"n\": ', id + 100000, ', "
+            "SELECT /*+ COALESCE(1) */ cast(id AS int), "
+            "parse_json(concat('{\"n\": ', id + 100000, ', "
             "\"o\": {\"it\\'s\": \"s', lpad(id, 3, '0'), '\"}}')) "
             f"FROM range({first}, {first + 10}, 1, 1)"
         )

@@ -57,11 +57,12 @@ def _values(*columns: tuple[str, Any, Any], version: int = 2, **options: str) ->
     return build
 
 
-def _variants(file_format: str) -> Build:
+def _variants(file_format: str, **properties: str) -> Build:
     def build(writer: Writer, name: str) -> OurTable:
         columns = [("id!", "int"), ("v", "variant")]
-        table = writer.create(name, columns, version=3, write__format__default=file_format)
-        parsed = VariantVal.parseJson('{"a": [1, "x", null]}')
+        properties["write__format__default"] = file_format
+        table = writer.create(name, columns, version=3, **properties)
+        parsed = VariantVal.parseJson('{"a": [1, 2, null], "b": "x"}')
         value = {"metadata": parsed.metadata, "value": parsed.value}
         rows = [{"id": 1, "v": value}, {"id": 2, "v": None}]
         table.table.append(pa.Table.from_pylist(rows, schema_to_arrow(table.table.schema())))
@@ -125,6 +126,7 @@ _WRITTEN: dict[str, Build] = {
     ),
     "unknown": _values(("u", "unknown", None), version=3),
     "variant in Parquet": _variants("parquet"),
+    "the same, shredded": _variants("parquet", write__parquet__shred_variants="true"),
     "variant in Avro": _variants("avro"),
     "variant in ORC": _variants("orc"),
     "Avro": _values(("s", "string", "a"), write__format__default="avro"),
