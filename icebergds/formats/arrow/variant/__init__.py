@@ -1,1 +1,1 @@
-"""Rebuilds variant values from shredded columns (Parquet's variant encoding and shredding)."""
+"""Encodes, decodes, shreds and rebuilds variants (Parquet's variant encoding and shredding)."""
