@@ -90,6 +90,20 @@ def field_a(typed: pa.Array, value: pa.Array | None = None) -> pa.StructArray:
     return pa.StructArray.from_arrays([inside], fields=[pa.field("a", inside.type, False)])
 
 
+def test_variants_shredded_more_deeply_than_arrow_reads_by_default_are_read(tmp_path: Path) -> None:
+    """Java Iceberg shreds up to 50 levels, which take three levels of a schema each."""
+    inner: pa.Array = pa.array([5], pa.int32())
+    expected: Variant = ("int32", 5)
+    for _ in range(50):
+        element = pa.StructArray.from_arrays([binaries(None), inner], ["value", "typed_value"])
+        offsets = pa.array([0, 1], pa.int32())
+        wanted = pa.list_(pa.field("element", element.type, nullable=False))
+        inner = pa.ListArray.from_arrays(offsets, element, wanted)
+        expected = ("array", [expected])
+    column = group([encode_metadata([])], value=binaries(None), typed_value=inner)
+    assert read(tmp_path / "f.parquet", column) == [expected]
+
+
 A = encode_metadata(["a"])
 AB = encode_metadata(["a", "b"])
 

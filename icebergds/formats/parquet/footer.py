@@ -5,6 +5,7 @@ Refuses encrypted files, even if the footer is plain text.
 
 from __future__ import annotations
 
+import inspect
 from contextlib import suppress
 
 import pyarrow as pa
@@ -143,6 +144,12 @@ def _structs(fields: Struct, field_id: int) -> list[Struct]:
     return []
 
 
+# Java Iceberg shreds variants of 50 levels into schemas deeper than the 100 that Arrow reads. Older
+# versions of Arrow have no limit.
+_OPTIONS = inspect.signature(pq.ParquetFile.__init__).parameters
+_DEEP = {"schema_depth_limit": 1000} if "schema_depth_limit" in _OPTIONS else {}
+
+
 def open_parquet(
     handle: pa.NativeFile, metadata: pq.FileMetaData | None = None, buffer_size: int = 0
 ) -> pq.ParquetFile:
@@ -154,4 +161,5 @@ def open_parquet(
         buffer_size=buffer_size,
         # Nanoseconds, the default, would wrap outside of the years 1677 to 2262.
         coerce_int96_timestamp_unit="us",
+        **_DEEP,
     )
