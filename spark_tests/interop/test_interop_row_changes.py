@@ -20,10 +20,10 @@ from pyspark.sql import SparkSession
 pytestmark = [pytest.mark.interop, pytest.mark.spark]
 
 _WAYS = [
-    (3, "merge-on-read"),
-    (3, "copy-on-write"),
-    (2, "merge-on-read"),
-    (2, "copy-on-write"),
+    (3, "merge-on-read", "positions"),
+    (3, "copy-on-write", "equality-deletes"),
+    (2, "merge-on-read", "positions"),
+    (2, "copy-on-write", "equality-deletes"),
 ]
 _LINEAGE = ["id", "_row_id", "_last_updated_sequence_number"]
 
@@ -34,7 +34,7 @@ def duckdb() -> Iterator[DuckDBReader]:
         yield reader
 
 
-@pytest.mark.parametrize(("version", "mode"), some(_WAYS, 2))
+@pytest.mark.parametrize(("version", "mode", "by_key"), some(_WAYS, 2))
 def test_both_change_rows_in_turn(
     spark: SparkSession,
     java_process: JavaProcess,
@@ -42,12 +42,15 @@ def test_both_change_rows_in_turn(
     duckdb: DuckDBReader,
     version: int,
     mode: str,
+    by_key: str,
     tmp_path: Path,
 ) -> None:
     # Unlike that of other parameters.
     name = f"rows_{tmp_path.name}"
     columns = [("id!", "int"), ("s", "string"), ("v", "long")]
     modes = {f"write__{verb}__mode": mode for verb in ("delete", "update", "merge")}
+    modes["write__upsert__mode"] = by_key
+    is_keyed = by_key == "equality-deletes"
     table = our_writer.create(name, columns, partition="s", version=version, **modes)
     target = f"oracle.db.{name}"
     agree = _Agreement(java_process, duckdb, table, version)
@@ -91,11 +94,11 @@ def test_both_change_rows_in_turn(
     table.table.upsert(table.arrow(new), ["id"])
     table.table.upsert(table.arrow([{"id": 7, "s": "b", "v": 3}]), ["id", "s"])
     rows |= {6: 1, 30: 2, 7: 3}
-    agree.on(rows, keyed=True)
+    agree.on(rows, keyed=is_keyed)
     java(f"DELETE FROM {target} WHERE id = 30")
     table.table.delete("id = 6")
     del rows[30], rows[6]
-    agree.on(rows, keyed=True)
+    agree.on(rows, keyed=is_keyed)
 
     assert table.table.convert_equality_deletes().remaining_equality_delete_files_count == 0
     agree.on(rows)
