@@ -81,6 +81,7 @@ if TYPE_CHECKING:
     from icebergds.operations.write.row_counts import RowCounts
     from icebergds.reporting import Progress
     from icebergds.spark.row_level.merge import MergeBuilder
+    from icebergds.spec.labels import Labels
     from icebergds.spec.partition import PartitionField, PartitionSpec
     from icebergds.spec.schema import Schema
     from icebergds.spec.snapshot import RefType, Snapshot, SnapshotRef
@@ -209,6 +210,7 @@ _NAMES = {
     "icebergds.operations.write.row_counts": ("RowCounts",),
     "icebergds.reporting": ("Progress",),
     "icebergds.spark.row_level.merge": ("MergeBuilder",),
+    "icebergds.spec.labels": ("Labels",),
     "icebergds.spec.partition": (
         "PartitionField",
         "PartitionSpec",
@@ -312,6 +314,7 @@ __all__ = [
     "InvalidOptionError",
     "InvalidStatementError",
     "KeptFiles",
+    "Labels",
     "ListType",
     "LongType",
     "MaintenanceError",

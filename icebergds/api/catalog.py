@@ -22,7 +22,12 @@ from icebergds.api.table import Table
 from icebergds.api.table_definition import Columns, Partitioning, Sorting, read_definition
 from icebergds.catalog import loading
 from icebergds.catalog.address import TableAddress
-from icebergds.catalog.base import Identifier
+from icebergds.catalog.base import (
+    Identifier,
+    OverwritingCatalog,
+    ReferencingCatalog,
+    UnregisteringCatalog,
+)
 from icebergds.catalog.config import catalog_properties, default_catalog_name
 from icebergds.catalog.filesystem.commits import check_changeable
 from icebergds.catalog.loaded_table import LoadedTable
@@ -37,11 +42,13 @@ from icebergds.errors import (
     NoSuchTableError,
     NotFoundError,
     StorageError,
+    UnsupportedFeatureError,
 )
 from icebergds.expr.names import quote_name
 from icebergds.io.storage_options import storage_properties_of
 from icebergds.operations.maintenance.unused_files.purge import purge
 from icebergds.operations.options.arguments import (
+    flag_argument,
     location_argument,
     mapping_argument,
     text_argument,
@@ -222,28 +229,70 @@ class Catalog(CatalogViews):
             return False
         return True
 
-    def register_table(self, identifier: Name, metadata_location: str) -> Table:
+    def register_table(
+        self, identifier: Name, metadata_location: str, overwrite: bool = False
+    ) -> Table:
         """Registers an existing table in the catalog, by its metadata file.
 
+        Args:
+            overwrite: if the catalog has a table of this name, replace it atomically. Commits to it
+                that are not in the metadata file are lost; its files are kept.
+
         Raises:
-            AlreadyExistsError: the catalog already has a table of this name.
+            AlreadyExistsError: the catalog already has a table of this name, and `overwrite` is not
+                set; or the name is that of a view or of a table of another format.
             NoSuchNamespaceError: the namespace does not exist, and the catalog requires it.
             MissingFileError: the metadata file does not exist.
             InvalidOptionError: it is a directory.
-            UnsupportedFeatureError: the catalog supports only tables in its own warehouse.
+            UnsupportedFeatureError: the catalog supports only tables in its own warehouse, or
+                cannot replace a table.
+            CommitConflictError: others changed the table at each attempt to replace it.
+            CommitStateUnknownError: it is not known whether the table was registered.
         """
         parts = self._identifier(identifier)
         location = location_argument("metadata_location", metadata_location)
         check_metadata_file(self._catalog.io, location)
+        register = self._catalog.register
+        if flag_argument("overwrite", overwrite):
+            register = self._overwriting().register_over
         with nothing_committed(self._named(parts)):
             try:
-                state = self._catalog.register(parts, location)
+                state = register(parts, location)
             except MissingFileError:
                 raise MissingFileError(
                     f"table {self._named(parts)} cannot be registered: there is no metadata file "
                     f"{location}"
                 ) from None
             return self._table(parts, state)
+
+    def unregister_table(self, identifier: Name) -> str:
+        """Removes a table from the catalog, to register it in another one; its files are kept.
+
+        Other than `drop_table`, it makes sure that every commit to the table is in the metadata
+        file that it returns, and that later ones fail.
+
+        Returns:
+            The location of the table's last metadata file.
+
+        Raises:
+            NoSuchTableError: the table does not exist.
+            UnsupportedFeatureError: the catalog cannot make sure of this.
+            CommitStateUnknownError: it is not known whether the table was removed.
+        """
+        parts = self._identifier(identifier)
+        catalog = self._catalog
+        if not isinstance(catalog, UnregisteringCatalog):
+            raise UnsupportedFeatureError(
+                f"table {self._named(parts)} was not unregistered: its catalog cannot remove a "
+                "table and keep its metadata; REST, SQL and DynamoDB catalogs can"
+            )
+        with (
+            nothing_committed(self._named(parts)),
+            no_view(catalog, parts, "views cannot be unregistered; drop it with drop_view"),
+        ):
+            location = catalog.unregister(parts)
+        _LOG.info("table %s: unregistered, at %s", self._named(parts), location)
+        return location
 
     def drop_table(self, identifier: Name) -> None:
         """Drops a table from the catalog; its data files and manifests are kept.
@@ -324,6 +373,25 @@ class Catalog(CatalogViews):
         parts = namespace_argument(namespace)
         with without_catalog(self.name, parts):
             return self._catalog.list_tables(parts)
+
+    def _overwriting(self) -> OverwritingCatalog:
+        catalog = self._catalog
+        if isinstance(catalog, OverwritingCatalog):
+            return catalog
+        raise UnsupportedFeatureError(
+            f"catalog {self.name} cannot replace a table by registering another with "
+            "overwrite=True; drop the table that has the name, or register under another one"
+        )
+
+    def _referenced_by(self, views: Sequence[Identifier]) -> Catalog:
+        """The same catalog for names in the query of a view.
+
+        Args:
+            views: the views of this catalog whose queries contain the names, outermost first.
+        """
+        if not views or not isinstance(self._catalog, ReferencingCatalog):
+            return self
+        return Catalog(self._catalog.referenced_by(views), self._properties, self._location_map)
 
     def _state_before(self, identifier: Identifier) -> TableState | None:
         """The state of a table; None if it is missing or damaged; storage errors are raised."""

@@ -6,13 +6,18 @@ import logging
 import uuid
 from collections.abc import Mapping, Sequence
 
-from icebergds.api.catalog_base import CatalogBase, Name, namespace_argument
+from icebergds.api.catalog_base import (
+    CatalogBase,
+    Name,
+    check_metadata_file,
+    namespace_argument,
+)
 from icebergds.api.table_definition import Columns, schema_argument
 from icebergds.api.view import SUMMARY, View, queries_argument
 from icebergds.catalog.base import Identifier
 from icebergds.catalog.new_properties import new_view_properties
-from icebergds.catalog.views import no_table, views_of
-from icebergds.errors import NoSuchViewError
+from icebergds.catalog.views import RegisteringViews, no_table, views_of
+from icebergds.errors import MissingFileError, NoSuchViewError, UnsupportedFeatureError
 from icebergds.operations.options.arguments import location_argument, mapping_argument
 from icebergds.spec.updates.new_table import NO_PROPERTIES
 from icebergds.spec.values.dates import now_ms
@@ -104,6 +109,34 @@ class CatalogViews(CatalogBase):
         Raises NoSuchNamespaceError, UnsupportedFeatureError.
         """
         return views_of(self._catalog).list_views(namespace_argument(namespace))
+
+    def register_view(self, identifier: Name, metadata_location: str) -> View:
+        """Registers an existing view in the catalog, by its metadata file.
+
+        Raises:
+            AlreadyExistsError: a view or table with this name exists.
+            NoSuchNamespaceError: the namespace does not exist.
+            MissingFileError: the metadata file does not exist.
+            InvalidOptionError: it is a directory.
+            UnsupportedFeatureError: the catalog has no views, or its server cannot register them.
+            CommitStateUnknownError: it is not known whether the view was registered.
+        """
+        views, parts = views_of(self._catalog), self._identifier(identifier)
+        location = location_argument("metadata_location", metadata_location)
+        if not isinstance(views, RegisteringViews):
+            raise UnsupportedFeatureError(
+                f"catalog {self.name} cannot register views; create the view with create_view"
+            )
+        check_metadata_file(self._catalog.io, location)
+        try:
+            state = views.register_view(parts, location)
+        except MissingFileError:
+            raise MissingFileError(
+                f"view {self._named(parts)} cannot be registered: there is no metadata file "
+                f"{location}"
+            ) from None
+        _LOG.info("view %s: registered, at %s", state.name, location)
+        return View(parts, state, views)
 
     def drop_view(self, identifier: Name) -> None:
         """Drops a view; its metadata files stay.

@@ -21,6 +21,7 @@ from icebergds.display import (
     time_text,
 )
 from icebergds.operations.read.options import is_read_option
+from icebergds.spec.labels import Labels
 from icebergds.spec.partition import PartitionField
 from icebergds.spec.schema import Schema
 from icebergds.spec.snapshot import Snapshot
@@ -146,7 +147,19 @@ def _table_rows(state: TableState) -> list[tuple[str, str]]:
         operation = printable(snapshot.operation or "unknown operation", 20)
         current = f"{snapshot.snapshot_id}, {operation}, {time_text(snapshot.timestamp_ms)}"
     rows += [("snapshot", current), *_contents(snapshot)]
+    rows += label_rows(state.labels, schema)
     return [*rows, ("location", metadata.location), ("metadata", state.metadata_location)]
+
+
+def label_rows(labels: Labels, schema: Schema) -> list[tuple[str, str]]:
+    """The labels of a table or view and of its columns, if there are any."""
+    if not labels:
+        return []
+    texts = [f"{key} = {value}" for key, value in labels.object_labels.items()]
+    for field_id, given in labels.field_labels.items():
+        column = schema.find_name(field_id) or f"#{field_id}"
+        texts += (f"{column}: {key} = {value}" for key, value in given.items())
+    return [("labels", joined(texts, "label", _ROOM))]
 
 
 def _contents(snapshot: Snapshot | None) -> Iterator[tuple[str, str]]:

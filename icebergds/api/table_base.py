@@ -15,6 +15,7 @@ from icebergds.commit.staging import StagedOperations
 from icebergds.errors import ValidationError
 from icebergds.io.fileio import FileIO
 from icebergds.operations.write.options import WriteOptions
+from icebergds.spec.labels import NO_LABELS, Labels
 from icebergds.spec.metadata import TableMetadata
 from icebergds.spec.partition import PartitionSpec
 from icebergds.spec.schema import Schema
@@ -55,6 +56,14 @@ class TableBase:
     def io(self) -> FileIO:
         return self._state.io
 
+    @property
+    def labels(self) -> Labels:
+        """Labels that the catalog's server gave the table when it was loaded; mostly none.
+
+        Pickled tables have none until they are refreshed.
+        """
+        return self._state.labels
+
     def refresh(self) -> Self:
         """Updates this object to the table's current state, and returns it."""
         operations = self._operations
@@ -63,7 +72,7 @@ class TableBase:
 
     def __reduce__(self) -> tuple[Any, ...]:
         # The operations may hold connections, which cannot be pickled.
-        return type(self), (self._address, self._state)
+        return type(self), (self._address, replace(self._state, labels=NO_LABELS))
 
     def location(self) -> str:
         """The table's base location, as in its metadata."""

@@ -5,12 +5,14 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping, Sequence
 
+from icebergds.api.display import label_rows
 from icebergds.api.table_definition import Columns, schema_argument
 from icebergds.catalog.base import Identifier
 from icebergds.catalog.views import ViewCatalog, ViewState
 from icebergds.display import html_table
 from icebergds.errors import CommitConflictError, InvalidOptionError, ValidationError
 from icebergds.operations.options.arguments import mapping_argument
+from icebergds.spec.labels import Labels
 from icebergds.spec.schema import Schema
 from icebergds.spec.updates.new_table import NO_PROPERTIES
 from icebergds.spec.updates.table_updates import RemoveProperties, SetLocation, SetProperties
@@ -57,6 +59,11 @@ class View:
     def properties(self) -> Mapping[str, str]:
         return self.metadata.properties
 
+    @property
+    def labels(self) -> Labels:
+        """Labels that the catalog's server gave the view when it was loaded; mostly none."""
+        return self._state.labels
+
     def __repr__(self) -> str:
         return f"View({self.name!r}, version {self.metadata.current_version_id})"
 
@@ -66,6 +73,7 @@ class View:
             ("version", str(self.metadata.current_version_id)),
             ("columns", "\n".join(columns)),
             *((f"SQL of {sql.dialect}", sql.sql) for sql in self.current_version().sqls),
+            *label_rows(self.labels, self.schema()),
             ("location", self.location),
             ("metadata", self.metadata_location),
         ]

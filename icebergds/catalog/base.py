@@ -187,6 +187,54 @@ class PurgingCatalog(Protocol):
 
 
 @runtime_checkable
+class OverwritingCatalog(Protocol):
+    """A catalog that can set the metadata file of a table that it has."""
+
+    def register_over(self, identifier: Identifier, metadata_location: str) -> TableState:
+        """Registers a table by its metadata file, atomically instead of the table of this name.
+
+        If there is no such table, it is added. No files of the replaced table are deleted.
+
+        Raises:
+            AlreadyExistsError: a view, or a table of another format, has this name.
+            NoSuchNamespaceError: its namespace does not exist.
+            UnsupportedFeatureError: the server does not support this.
+            CommitStateUnknownError: it is unknown whether the table was registered.
+        """
+        ...
+
+
+@runtime_checkable
+class UnregisteringCatalog(Protocol):
+    """A catalog that can remove a table in a known state."""
+
+    def unregister(self, identifier: Identifier) -> str:
+        """Removes a table but keeps its files; returns its last metadata file.
+
+        That file has all commits that were ever made to the table in this catalog.
+
+        Raises:
+            NoSuchTableError: there is no such table.
+            UnsupportedFeatureError: the server does not support this.
+            CommitStateUnknownError: it is unknown whether the table was removed.
+        """
+        ...
+
+
+@runtime_checkable
+class ReferencingCatalog(Protocol):
+    """A catalog whose server decides by views what may be read through them."""
+
+    def referenced_by(self, views: Sequence[Identifier]) -> Catalog:
+        """The same catalog for names in the query of a view; its server is told the views.
+
+        Args:
+            views: the views of this catalog whose queries contain the names, outermost first.
+        """
+        ...
+
+
+@runtime_checkable
 class ServedCatalog(Protocol):
     """A catalog whose server adds properties to the user's."""
 

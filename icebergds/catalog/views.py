@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
 from icebergds.catalog.base import Catalog, Identifier
@@ -14,6 +14,7 @@ from icebergds.errors import (
     NoSuchViewError,
     UnsupportedFeatureError,
 )
+from icebergds.spec.labels import NO_LABELS, Labels
 from icebergds.spec.views.metadata import ViewMetadata
 from icebergds.spec.views.updates import ViewUpdate
 
@@ -25,11 +26,13 @@ class ViewState:
     Attributes:
         name: the view's name in messages.
         metadata_location: the location of the metadata file, from the catalog.
+        labels: what the catalog's server says of it beside the metadata.
     """
 
     name: str
     metadata_location: str
     metadata: ViewMetadata
+    labels: Labels = field(default=NO_LABELS, compare=False, repr=False)
 
 
 @runtime_checkable
@@ -83,6 +86,22 @@ class ViewCatalog(Protocol):
 
     def new_view_location(self, identifier: Identifier) -> str:
         """The location of a view that is created without one."""
+        ...
+
+
+@runtime_checkable
+class RegisteringViews(Protocol):
+    """A catalog that can add existing views."""
+
+    def register_view(self, identifier: Identifier, metadata_location: str) -> ViewState:
+        """Adds an existing view by its metadata file.
+
+        Raises:
+            AlreadyExistsError: a view or table with this name exists.
+            NoSuchNamespaceError: its namespace does not exist.
+            UnsupportedFeatureError: the server does not support this.
+            CommitStateUnknownError: it is unknown whether the view was registered.
+        """
         ...
 
 

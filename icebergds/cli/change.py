@@ -59,7 +59,19 @@ def add_change_commands(app: typer.Typer) -> None:
     command(drop, "view")(drop_view)
     command(drop, "namespace")(drop_namespace)
     app.add_typer(drop, name="drop", rich_help_panel=_PANEL)
-    runs = (rename, register, set_, unset, branch, tag, rollback, cherry_pick, add_files, append)
+    runs = (
+        rename,
+        register,
+        unregister,
+        set_,
+        unset,
+        branch,
+        tag,
+        rollback,
+        cherry_pick,
+        add_files,
+        append,
+    )
     for each in (*runs, delete, upgrade):
         command(app, rich_help_panel=_PANEL)(each)
 
@@ -149,13 +161,37 @@ def register(
     at: Place,
     table: TableName,
     metadata_location: Annotated[str, typer.Argument(help="Location of its metadata file.")],
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace a table of this name; its files stay.")
+    ] = False,
+    view: Annotated[bool, typer.Option("--view", help="Register a view, not a table.")] = False,
     yes: Yes = False,
 ) -> Answer:
-    """Registers an existing table in a catalog, by its metadata file."""
+    """Registers an existing table or view in a catalog, by its metadata file."""
+    if view and overwrite:
+        raise InvalidOptionError("--overwrite replaces tables, not views; drop the view instead")
     catalog, name = at.catalog_of(table)
-    confirm(f"register {metadata_location} as table {name} of catalog {catalog.name}", yes)
-    created = catalog.register_table(name, metadata_location)
+    kind = "view" if view else "table"
+    instead = ", instead of the one there may be," if overwrite else ""
+    what = f"{kind} {name} of catalog {catalog.name}"
+    confirm(f"register {metadata_location}{instead} as {what}", yes)
+    if view:
+        found = catalog.register_view(name, metadata_location)
+        return _done("registered", view=found.name, location=found.location)
+    created = catalog.register_table(name, metadata_location, overwrite)
     return _done("registered", table=created.name, location=created.location())
+
+
+def unregister(at: Place, table: TableName, yes: Yes = False) -> Answer:
+    """Removes a table from a catalog, to register it in another; its files stay.
+
+    The answer is the table's last metadata file, with all commits in it.
+    """
+    catalog, name = at.catalog_of(table)
+    confirm(f"unregister table {name} of catalog {catalog.name}; its files stay", yes)
+    location = catalog.unregister_table(name)
+    found = f"{catalog.name}.{name}"
+    return _done("unregistered", table=found, metadata_location=location)
 
 
 def set_(

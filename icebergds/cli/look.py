@@ -123,6 +123,14 @@ def describe(
         "current_snapshot": snapshot and snapshot_to_json(snapshot, metadata.format_version),
         "properties": dict(metadata.properties),
     }
+    if labels := state.labels:
+        data["labels"] = {
+            "object_labels": dict(labels.object_labels),
+            "fields": [
+                {"field_id": field_id, "labels": dict(each)}
+                for field_id, each in labels.field_labels.items()
+            ],
+        }
     from icebergds.api.display import table_text
 
     # Its first line is for Python.

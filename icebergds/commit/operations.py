@@ -9,6 +9,7 @@ from typing import Protocol, runtime_checkable
 from icebergds.expr.nodes import Expr
 from icebergds.io.fileio import FileIO
 from icebergds.metrics import MetricsReport, report, reporter_of
+from icebergds.spec.labels import NO_LABELS, Labels
 from icebergds.spec.manifest import DataFile
 from icebergds.spec.metadata import TableMetadata
 from icebergds.spec.schema import Schema
@@ -57,6 +58,7 @@ class TableState:
         planner: plans reads; None: this process plans them from the manifests, as other processes
             always do.
         reporter: gets what this process plans and commits; None: its server is not told.
+        labels: what the catalog's server says of it beside the metadata.
     """
 
     name: str
@@ -65,6 +67,7 @@ class TableState:
     io: FileIO
     planner: ServerPlanner | None = field(default=None, compare=False, repr=False)
     reporter: ServerReporter | None = field(default=None, compare=False, repr=False)
+    labels: Labels = field(default=NO_LABELS, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         # An existing table's metadata must not decide which locations it may reach.

@@ -18,7 +18,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from icebergds.catalog.base import Catalog, Identifier, PurgingCatalog
+from icebergds.catalog.base import (
+    Catalog,
+    Identifier,
+    OverwritingCatalog,
+    PurgingCatalog,
+    UnregisteringCatalog,
+)
 from icebergds.errors import (
     AlreadyExistsError,
     CommitConflictError,
@@ -299,6 +305,59 @@ class CatalogConformance(CatalogRaces):
         assert open_catalog().load(("b", "u")).metadata == created.metadata
         committed = commit_changes(catalog, ("b", "u"), [SetProperties({"k2": "v"})])
         assert committed.metadata.properties["k2"] == "v"
+
+    def test_a_registered_table_may_replace_another(self, open_catalog: OpenCatalog) -> None:
+        catalog = open_catalog()
+        if not isinstance(catalog, OverwritingCatalog):
+            return
+        first = create_table(catalog, ("a", "t"))
+        second = commit_changes(catalog, ("a", "t"), [SetProperties({"k": "v"})])
+        other = create_table(catalog, ("a", "other"))
+        if not self.capabilities.overwrites:
+            with raises(UnsupportedFeatureError):
+                catalog.register_over(("a", "t"), other.metadata_location)
+            assert catalog.load(("a", "t")).metadata == second.metadata
+            return
+        for state in (first, second, other, other):
+            found = catalog.register_over(("a", "t"), state.metadata_location)
+            assert found.metadata == state.metadata
+            assert open_catalog().load(("a", "t")).metadata == state.metadata
+            assert open_catalog().load(("a", "t")).metadata_location == state.metadata_location
+        with raises(CommitConflictError):
+            catalog.operations(("a", "t")).commit(
+                replace(second, name="a.t"), unchanged(second), [SetProperties({"k": "w"})]
+            )
+        committed = commit_changes(catalog, ("a", "t"), [SetProperties({"k": "x"})])
+        assert committed.metadata.table_uuid == other.metadata.table_uuid
+        assert (
+            catalog.register_over(("a", "new"), second.metadata_location).metadata.properties["k"]
+            == "v"
+        )
+        with raises(NoSuchNamespaceError):
+            catalog.register_over(("nowhere", "t"), second.metadata_location)
+
+    def test_an_unregistered_table_is_gone_with_all_commits(
+        self, open_catalog: OpenCatalog
+    ) -> None:
+        catalog = open_catalog()
+        if not isinstance(catalog, UnregisteringCatalog):
+            return
+        stale = create_table(catalog, ("a", "t"))
+        last = commit_changes(open_catalog(), ("a", "t"), [SetProperties({"k": "v"})])
+        if not self.capabilities.unregisters:
+            with raises(UnsupportedFeatureError):
+                catalog.unregister(("a", "t"))
+            assert catalog.load(("a", "t")).metadata == last.metadata
+            return
+        assert catalog.unregister(("a", "t")) == last.metadata_location
+        with raises(NoSuchTableError):
+            open_catalog().load(("a", "t"))
+        with raises(NoSuchTableError):
+            catalog.operations(("a", "t")).commit(stale, [], [SetProperties({"k": "w"})])
+        with raises(NoSuchTableError):
+            catalog.unregister(("a", "t"))
+        again = catalog.register(("a", "t"), last.metadata_location)
+        assert again.metadata == last.metadata
 
     # Committing.
 

@@ -33,6 +33,9 @@ class CatalogCapabilities:
         nested_namespaces: a namespace can be in another.
         required_namespaces: the namespace of a table must be created first.
         register: tables can be registered from any metadata file.
+        overwrites: an existing table can be replaced by registering another one, if the catalog is
+            an `OverwritingCatalog`.
+        unregisters: tables can be unregistered, if the catalog is an `UnregisteringCatalog`.
         keeps_metadata: dropping a table keeps its metadata file.
         processes: other processes can open the same catalog.
         swaps: a commit is a conflict after any other one; otherwise, only if the other changed what
@@ -47,6 +50,8 @@ class CatalogCapabilities:
     nested_namespaces: bool = True
     required_namespaces: bool = True
     register: bool = True
+    overwrites: bool = True
+    unregisters: bool = True
     keeps_metadata: bool = True
     processes: bool = True
     swaps: bool = True

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from icebergds.catalog.base import Catalog, Identifier
-from icebergds.catalog.views import ViewCatalog, ViewState, views_of
+from icebergds.catalog.views import RegisteringViews, ViewCatalog, ViewState, views_of
 from icebergds.errors import (
     AlreadyExistsError,
     CommitConflictError,
@@ -137,6 +137,26 @@ class ViewConformance:
         with raises(NoSuchNamespaceError, "nowhere"):
             _views(catalog).rename_view(_VIEW, ("nowhere", "v"))
         assert _views(catalog).list_views(("db",)) == [_VIEW]
+
+    def test_a_view_is_registered_by_its_metadata(self, open_catalog: OpenCatalog) -> None:
+        catalog = open_catalog()
+        views = _views(catalog)
+        if not isinstance(views, RegisteringViews):
+            return
+        created = _create(catalog)
+        create_table(catalog, ("db", "t"))
+        for taken in (_VIEW, ("db", "t")):
+            with raises(AlreadyExistsError, taken[-1]):
+                views.register_view(taken, created.metadata_location)
+        with raises(NoSuchNamespaceError, "nowhere"):
+            views.register_view(("nowhere", "v"), created.metadata_location)
+        # It is not dropped before: some servers delete its metadata then.
+        registered = views.register_view(("db", "w"), created.metadata_location)
+        assert registered.metadata == created.metadata
+        loaded = _views(open_catalog()).load_view(("db", "w"))
+        assert loaded.metadata_location == created.metadata_location
+        changed = _views(catalog).commit_view(("db", "w"), loaded, [SetProperties({"k": "v"})])
+        assert changed.metadata.properties["k"] == "v"
 
 
 def _views(catalog: Catalog) -> ViewCatalog:

@@ -17,7 +17,7 @@ from icebergds.testing.catalog_conformance import (
 
 
 class TestGlueCatalog(CatalogConformance):
-    capabilities = CatalogCapabilities(nested_namespaces=False)
+    capabilities = CatalogCapabilities(nested_namespaces=False, unregisters=False)
 
     @pytest.fixture
     def open_catalog(self, moto: MotoServer, tmp_path: Path) -> OpenCatalog:

@@ -19,7 +19,10 @@ from icebergds.testing.catalog_conformance import (
 
 class TestHiveCatalog(CatalogConformance):
     capabilities = CatalogCapabilities(
-        nested_namespaces=False, names=("a_b", "t1"), given_namespaces=("default",)
+        nested_namespaces=False,
+        names=("a_b", "t1"),
+        given_namespaces=("default",),
+        unregisters=False,
     )
 
     # Each waits for a lock of the metastore.

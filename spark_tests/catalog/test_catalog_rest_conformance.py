@@ -18,7 +18,9 @@ from icebergds.testing.view_conformance import ViewConformance
 
 class TestRestCatalog(CatalogConformance):
     # The protocol compares what requirements name, and Java's server leaves metadata files behind.
-    capabilities = CatalogCapabilities(swaps=False, deletes_metadata=False)
+    capabilities = CatalogCapabilities(
+        swaps=False, deletes_metadata=False, overwrites=False, unregisters=False
+    )
 
     @pytest.fixture
     def open_catalog(self, rest: RestServer) -> OpenCatalog:

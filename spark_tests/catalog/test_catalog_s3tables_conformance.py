@@ -23,6 +23,8 @@ class TestS3TablesCatalog(CatalogConformance):
         nested_namespaces=False,
         names=("a_b",),
         register=False,
+        overwrites=False,
+        unregisters=False,
         keeps_metadata=False,
         deletes_metadata=False,
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from icebergds.catalog.aws.client import aws_client
 from icebergds.catalog.aws.settings import aws_settings, check_names
@@ -28,6 +29,7 @@ class DynamoDbCatalog(PointerCatalog):
     """
 
     items: Items
+    deletes_exactly: ClassVar[bool] = True
 
     def list_tables(self, namespace: Identifier) -> list[Identifier]:
         """Identifiers of a namespace's tables, sorted. Raises NoSuchNamespaceError."""

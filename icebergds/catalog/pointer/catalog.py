@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, TypeVar
 
 from icebergds.catalog.base import Identifier, missing_table_hint, no_namespace
-from icebergds.catalog.pointer.pointer import MetadataPointer
+from icebergds.catalog.pointer.pointer import MetadataPointer, Pointer
 from icebergds.catalog.pointer.table_operations import PointerTableOperations
 from icebergds.commit.operations import TableState
 from icebergds.errors import (
@@ -16,12 +16,15 @@ from icebergds.errors import (
     InvalidOptionError,
     NoSuchNamespaceError,
     NoSuchTableError,
+    UnsupportedFeatureError,
 )
 from icebergds.io.fileio import FileIO
 from icebergds.spec.metadata import TableMetadata
 from icebergds.spec.updates.table_updates import TableUpdate
 
 __all__ = ["PointerCatalog", "has_changes"]
+
+_Seen = TypeVar("_Seen")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,12 +37,15 @@ class PointerCatalog(ABC):
     Attributes:
         warehouse: the location of tables whose namespace has no location; None if there is none.
         flat: the name in messages of a server without nested namespaces; empty for others.
+        deletes_exactly: whether a pointer's `delete` deletes only the entry that was found, not one
+            that has changed since.
     """
 
     name: str
     warehouse: str | None
     io: FileIO
     flat: ClassVar[str] = ""
+    deletes_exactly: ClassVar[bool] = False
 
     # Requests to the server.
 
@@ -159,6 +165,30 @@ class PointerCatalog(ABC):
         self.check_creation(identifier, "")
         return self.operations(identifier).register(self.io.absolute(metadata_location))
 
+    def register_over(self, identifier: Identifier, metadata_location: str) -> TableState:
+        """Implements `OverwritingCatalog.register_over`."""
+        self.check_creation(identifier, "")
+        return self.operations(identifier).register_over(self.io.absolute(metadata_location))
+
+    def unregister(self, identifier: Identifier) -> str:
+        """Implements `UnregisteringCatalog.unregister`.
+
+        Raises:
+            NoSuchTableError: there is no such table, or it is of another format.
+            InvalidMetadataError: the catalog has no metadata file for it.
+            UnsupportedFeatureError: the server cannot compare and delete an entry at once.
+            CommitConflictError: other commits changed it each time; it was not removed.
+            CommitStateUnknownError: it is unknown whether it was removed.
+        """
+        operations = self.operations(identifier)
+        if not self.deletes_exactly:
+            raise UnsupportedFeatureError(
+                f"table {operations.name} was not unregistered: its catalog cannot make sure that "
+                "no commit is lost meanwhile. Stop all writers, note the metadata_location of the "
+                "table, and drop it with drop_table, which keeps its files"
+            )
+        return self._delete(operations, operations.kept_location)
+
     def drop(self, identifier: Identifier) -> TableState | None:
         """Drops a table but keeps its files.
 
@@ -171,15 +201,7 @@ class PointerCatalog(ABC):
             CommitStateUnknownError: it is unknown whether it was dropped.
         """
         operations = self.operations(identifier)
-        for _ in range(_DROPS):
-            found = operations.existing()
-            state = operations.last_state(found)
-            if operations.pointer.delete(found):
-                return state
-        raise CommitConflictError(
-            f"table {operations.name} was not dropped: other commits changed it {_DROPS} times "
-            "meanwhile; try again"
-        )
+        return self._delete(operations, operations.last_state)
 
     def rename(self, source: Identifier, target: Identifier) -> None:
         """Renames a table; its files stay where they are.
@@ -216,6 +238,20 @@ class PointerCatalog(ABC):
         self._update_namespace(namespace, removals, updates)
 
     # For subclasses.
+
+    def _delete(
+        self, operations: PointerTableOperations, seen: Callable[[Pointer], _Seen]
+    ) -> _Seen:
+        """Deletes a table's entry; returns what `seen` tells of the entry just before that."""
+        for _ in range(_DROPS):
+            found = operations.existing()
+            result = seen(found)
+            if operations.pointer.delete(found):
+                return result
+        raise CommitConflictError(
+            f"table {operations.name} was not dropped: other commits changed it {_DROPS} times "
+            "meanwhile; try again"
+        )
 
     def _named(self, identifier: Identifier) -> str:
         return ".".join((self.name, *identifier))

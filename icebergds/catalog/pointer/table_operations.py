@@ -13,6 +13,8 @@ from icebergds.catalog.pointer.entry import EntryOperations
 from icebergds.catalog.pointer.pointer import Pointer, Swap
 from icebergds.commit.operations import TableState
 from icebergds.errors import (
+    AlreadyExistsError,
+    CommitConflictError,
     FormatError,
     IcebergError,
     InvalidMetadataError,
@@ -171,8 +173,89 @@ class PointerTableOperations(EntryOperations[TableMetadata]):
         self._insert(metadata_location, metadata)
         return TableState(self.name, metadata_location, metadata, self.io)
 
+    def register_over(self, metadata_location: str) -> TableState:
+        """Sets the entry to the table that a metadata file describes, or adds it.
+
+        Raises:
+            AlreadyExistsError: a view, or a table of another format, has this name.
+            InvalidMetadataError: the entry has no metadata file, so that it cannot be compared.
+            CommitConflictError: others changed the entry each time; it was not set.
+            CommitStateUnknownError: it is unknown whether it was set.
+        """
+        metadata = self._read(metadata_location)
+        registered = TableState(self.name, metadata_location, metadata, self.io)
+        for _ in range(_ATTEMPTS):
+            found = self._found()
+            if found is None:
+                try:
+                    self._insert(metadata_location, metadata)
+                except AlreadyExistsError:
+                    if self._found() is None:
+                        raise
+                    continue
+                return registered
+            base = self.kept_location(found)
+            if base == metadata_location:
+                return registered
+            swap = self.pointer.swap(found, metadata_location, metadata)
+            if self._is_registered(swap, base, metadata_location):
+                return registered
+            if swap.error is not None and not isinstance(swap.error, CommitConflictError):
+                raise swap.error from swap.cause
+        raise CommitConflictError(
+            f"table {self.name} was not registered: other commits changed it {_ATTEMPTS} times "
+            "meanwhile; try again"
+        )
+
+    def kept_location(self, found: Pointer) -> str:
+        """The metadata file of an entry. Raises InvalidMetadataError if it has none."""
+        if found.metadata_location is None:
+            raise InvalidMetadataError(
+                f"table {self.name}: the catalog has no metadata file for it; drop it with "
+                "drop_table"
+            )
+        return found.metadata_location
+
+    def _is_registered(self, swap: Swap, base: str, new: str) -> bool:
+        """Whether the entry was set to an existing metadata file; asks the catalog if need be.
+
+        That file may be older than the base, so it proves nothing that it is in the log of the
+        current one: it must come after the base there.
+
+        Raises:
+            CommitStateUnknownError: it is unknown.
+        """
+        if swap.applied or not swap.uncertain:
+            return swap.applied
+        try:
+            pointer = self.pointer.find()
+            current = None if pointer is None else pointer.metadata_location
+            files = [] if current is None or current == base else self._log(current)
+        except Exception as error:
+            raise self._unknown(new, error) from swap.cause
+        files = [*files, *([] if current is None else [current])]
+        if base in files:
+            later = files[len(files) - files[::-1].index(base) :]
+            if new in later:
+                return True
+            if not swap.pending:
+                return False
+        elif current == new:
+            return True
+        raise self._unknown(new, swap.reason) from swap.cause
+
+    def _found(self) -> Pointer | None:
+        """The entry, if there is one. Raises AlreadyExistsError if it is of another format."""
+        try:
+            return self.pointer.find()
+        except NoSuchTableError as error:
+            raise AlreadyExistsError(f"{error}; it has the name of the table to register") from None
+
+    def _log(self, metadata_location: str) -> list[str]:
+        return [entry.metadata_file for entry in self._read(metadata_location).metadata_log]
+
     def _logged(self, metadata_location: str) -> set[str]:
-        return {entry.metadata_file for entry in self._read(metadata_location).metadata_log}
+        return set(self._log(metadata_location))
 
     def _failure(self, swap: Swap, base: TableState) -> IcebergError:
         """The reason why a commit was certainly not applied."""
@@ -187,3 +270,7 @@ class PointerTableOperations(EntryOperations[TableMetadata]):
     def _read(self, metadata_location: str) -> TableMetadata:
         data = self.io.read_bytes(metadata_location)
         return parse_metadata(data, metadata_location, self.io.max_metadata_bytes)
+
+
+# Attempts to register a table that others commit to.
+_ATTEMPTS = 20

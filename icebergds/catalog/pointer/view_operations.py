@@ -35,9 +35,15 @@ class PointerViewOperations(EntryOperations[ViewMetadata]):
         location = self.existing().metadata_location
         if location is None:
             raise InvalidMetadataError(f"view {self.name}: the catalog has no metadata file for it")
-        data = self.io.read_bytes(location)
-        metadata = parse_view_metadata(data, location, self.io.max_metadata_bytes)
-        return ViewState(self.name, location, metadata)
+        return ViewState(self.name, location, self._read(location))
+
+    def register(self, metadata_location: str) -> ViewState:
+        """Implements `RegisteringViews.register_view`; the namespace is not checked."""
+        # Otherwise an entry with this file could be mistaken for that of a retried request.
+        self._require_free()
+        metadata = self._read(metadata_location)
+        self._insert(metadata_location, metadata)
+        return ViewState(self.name, metadata_location, metadata)
 
     def create(self, updates: Sequence[ViewUpdate]) -> ViewState:
         """Implements `ViewCatalog.create_view`; the namespace is not checked."""
@@ -69,6 +75,10 @@ class PointerViewOperations(EntryOperations[ViewMetadata]):
             self._discard(new, error)
             raise
         return ViewState(self.name, new, metadata)
+
+    def _read(self, location: str) -> ViewMetadata:
+        data = self.io.read_bytes(location)
+        return parse_view_metadata(data, location, self.io.max_metadata_bytes)
 
     def _write(self, metadata: ViewMetadata, base_location: str | None) -> str:
         # Like Java, which compresses the metadata of views by default.

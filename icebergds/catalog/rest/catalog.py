@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from icebergds.catalog.base import Identifier, nearest_namespace, nearest_table
-from icebergds.catalog.rest import creation, namespaces, transactions, views
-from icebergds.catalog.rest.config import REGISTER, RENAME_TABLE, TRANSACTION
-from icebergds.catalog.rest.failures import RestError, reading_answer, refusals, settle
+from icebergds.catalog.rest import creation, namespaces, registration, transactions, views
+from icebergds.catalog.rest.config import RENAME_TABLE, TRANSACTION
+from icebergds.catalog.rest.failures import RestError, refusals, settle
 from icebergds.catalog.rest.namespaces import listed
 from icebergds.catalog.rest.operations import RestTableOperations
 from icebergds.catalog.rest.options import flag, integer
 from icebergds.catalog.rest.scan_planning import check_planning
 from icebergds.catalog.rest.session import RestSession, rest_session
 from icebergds.catalog.rest.table_access import storage_of_all
-from icebergds.catalog.rest.tables import load_table, named, renaming, table_state
+from icebergds.catalog.rest.tables import load_table, named, renaming
 from icebergds.catalog.views import ViewState, is_view, view_not_table
 from icebergds.commit.operations import TableCommit, TableState
 from icebergds.errors import (
@@ -118,30 +118,15 @@ class RestCatalog:
             UnsupportedFeatureError: the server does not support this.
             CommitStateUnknownError: it is unknown whether the table was registered.
         """
-        self._check(identifier)
-        session, namespace = self.session, identifier[:-1]
-        session.config.require(self.name, REGISTER, "registering tables")
-        location, name = self.io.absolute(metadata_location), named(self.name, identifier)
-        body = {"name": identifier[-1], "metadata-location": location}
-        with refusals(
-            {
-                404: lambda error: namespaces.missing(session, namespace),
-                409: lambda error: creation.exists(name),
-            }
-        ):
-            try:
-                answer = session.change(
-                    "POST", session.routes.register(namespace), body, answered=True
-                )
-                with reading_answer():
-                    return table_state(session, self.io, identifier, name, answer)
-            except RestError as error:
-                settle(
-                    f"register table {name}",
-                    error,
-                    lambda: self.load(identifier).metadata_location == location,
-                )
-                return self.load(identifier)
+        return self._register(identifier, metadata_location, overwrite=False)
+
+    def register_over(self, identifier: Identifier, metadata_location: str) -> TableState:
+        """Implements `OverwritingCatalog.register_over`."""
+        return self._register(identifier, metadata_location, overwrite=True)
+
+    def unregister(self, identifier: Identifier) -> str:
+        """Implements `UnregisteringCatalog.unregister`."""
+        return registration.unregister(self.operations(identifier))
 
     def drop(self, identifier: Identifier) -> TableState | None:
         """Drops a table but keeps its files.
@@ -279,6 +264,12 @@ class RestCatalog:
         self._check(identifier)
         return views.create(self.session, identifier, updates)
 
+    def register_view(self, identifier: Identifier, metadata_location: str) -> ViewState:
+        """Implements `RegisteringViews.register_view`."""
+        self._check(identifier)
+        location = self.io.absolute(metadata_location)
+        return registration.register_view(self.session, identifier, location)
+
     def commit_view(
         self, identifier: Identifier, base: ViewState, updates: Sequence[ViewUpdate]
     ) -> ViewState:
@@ -309,6 +300,19 @@ class RestCatalog:
         """A location under that of the namespace or warehouse, or one that the server chooses."""
         self._check(identifier)
         return creation.new_location(self.session, self.io, identifier, "view")
+
+    def referenced_by(self, views: Sequence[Identifier]) -> RestCatalog:
+        """Implements `ReferencingCatalog.referenced_by`."""
+        return replace(self, session=self.session.referenced_by(views))
+
+    def _register(
+        self, identifier: Identifier, metadata_location: str, *, overwrite: bool
+    ) -> TableState:
+        self._check(identifier)
+        location = self.io.absolute(metadata_location)
+        return registration.register(
+            self.session, self.io, identifier, location, overwrite=overwrite
+        )
 
     def _has(self, identifier: Identifier) -> bool:
         try:

@@ -29,6 +29,7 @@ CANCEL_PLAN = f"DELETE {_TABLES}/{{table}}/plan/{{plan-id}}"
 FETCH_TASKS = f"POST {_TABLES}/{{table}}/tasks"
 METRICS = f"POST {_TABLES}/{{table}}/metrics"
 REGISTER = "POST /v1/{prefix}/namespaces/{namespace}/register"
+UNREGISTER = f"POST {_TABLES}/{{table}}/unregister"
 RENAME_TABLE = "POST /v1/{prefix}/tables/rename"
 TRANSACTION = "POST /v1/{prefix}/transactions/commit"
 UPDATE_NAMESPACE = "POST /v1/{prefix}/namespaces/{namespace}/properties"
@@ -37,7 +38,10 @@ LOAD_VIEW = f"GET {_VIEWS}/{{view}}"
 CREATE_VIEW = f"POST {_VIEWS}"
 UPDATE_VIEW = f"POST {_VIEWS}/{{view}}"
 DROP_VIEW = f"DELETE {_VIEWS}/{{view}}"
+REGISTER_VIEW = "POST /v1/{prefix}/namespaces/{namespace}/register-view"
 RENAME_VIEW = "POST /v1/{prefix}/views/rename"
+LIST_FUNCTIONS = "GET /v1/{prefix}/namespaces/{namespace}/functions"
+LOAD_FUNCTION = f"{LIST_FUNCTIONS}/{{function}}"
 
 # Endpoints of servers that do not list theirs; no others are used.
 _DEFAULT = frozenset({METRICS, REGISTER, RENAME_TABLE, UPDATE_NAMESPACE})

@@ -70,8 +70,9 @@ class Request:
     """A request, and how it may be retried.
 
     Attributes:
-        path: relative to the server's address, percent-encoded; or a whole URL.
-        query: parameters, not yet encoded.
+        path: relative to the server's address, percent-encoded; or a whole URL. It may end in a
+            query, which is sent as it is.
+        query: further parameters, not yet encoded.
         body: sent as JSON.
         form: sent as a form.
         repeatable: whether it may be retried even if it may have taken effect.
@@ -210,7 +211,8 @@ class HttpClient:
     def _signed(self, request: Request) -> SignedRequest:
         url = request.path if "://" in request.path else f"{self.uri}/{request.path}"
         if request.query:
-            url += "?" + urlencode(request.query, quote_via=quote, safe="")
+            before = "&" if "?" in url else "?"
+            url += before + urlencode(request.query, quote_via=quote, safe="")
         headers = {**_HEADERS, **self._options.headers, **request.headers}
         data = b""
         if request.form is not None:

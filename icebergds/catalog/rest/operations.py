@@ -8,7 +8,7 @@ partition spec, sort order, and the snapshots of its branches and tags.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from icebergds.catalog.base import Identifier
@@ -16,6 +16,7 @@ from icebergds.catalog.metadata_writing import next_metadata
 from icebergds.catalog.rest.failures import RestError, reading_answer, unknown_outcome
 from icebergds.catalog.rest.http import Answer
 from icebergds.catalog.rest.known_parts import without_known_parts
+from icebergds.catalog.rest.labels import has_labels
 from icebergds.catalog.rest.session import RestSession
 from icebergds.catalog.rest.tables import last_seen, load_table, table_state
 from icebergds.commit.operations import TableState
@@ -173,7 +174,7 @@ class RestTableOperations:
         Raises:
             CommitStateUnknownError: neither the answer nor the table has the updates.
         """
-        session, path = self.session, self.session.routes.table(self.identifier)
+        session, path = self.session, self.session.routes.loaded_table(self.identifier)
         try:
             with reading_answer():
                 state = table_state(session, self.io, self.identifier, self.name, answer, base.io)
@@ -183,6 +184,8 @@ class RestTableOperations:
             # For example a cached answer to another request.
             reason = "the server's answer does not have the new snapshot"
             return self._looked_for(updates, base, RestError(reason, maybe_done=True))
+        if not has_labels(answer.body):
+            state = replace(state, labels=base.labels)
         session.seen.keep(path, answer, state)
         return state
 

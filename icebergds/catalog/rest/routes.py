@@ -22,11 +22,13 @@ class Routes:
         catalog: the catalog's name in messages.
         prefix: what comes between `v1/` and the resource; may be empty.
         separator: joins the parts of a namespace, percent-encoded.
+        through: the views through which tables and views are loaded, outermost first.
     """
 
     catalog: str
     prefix: str = ""
     separator: str = SEPARATOR
+    through: tuple[Identifier, ...] = ()
 
     def namespaces(self) -> str:
         return self._path("namespaces")
@@ -40,14 +42,21 @@ class Routes:
     def tables(self, namespace: Identifier) -> str:
         return f"{self.namespace(namespace)}/tables"
 
+    def unregister(self, identifier: Identifier) -> str:
+        return f"{self.table(identifier)}/unregister"
+
     def register(self, namespace: Identifier) -> str:
         return f"{self.namespace(namespace)}/register"
 
     def table(self, identifier: Identifier) -> str:
         return f"{self.tables(identifier[:-1])}/{self._segment(identifier[-1])}"
 
+    def loaded_table(self, identifier: Identifier) -> str:
+        """The path of a table that is loaded, with the views through which it is."""
+        return self.with_views(self.table(identifier))
+
     def credentials(self, identifier: Identifier) -> str:
-        return f"{self.table(identifier)}/credentials"
+        return self.with_views(f"{self.table(identifier)}/credentials")
 
     def sign(self, identifier: Identifier) -> str:
         return f"{self.table(identifier)}/sign"
@@ -76,8 +85,34 @@ class Routes:
     def view(self, identifier: Identifier) -> str:
         return f"{self.views(identifier[:-1])}/{self._segment(identifier[-1])}"
 
+    def loaded_view(self, identifier: Identifier) -> str:
+        """The path of a view that is loaded, with the views through which it is."""
+        return self.with_views(self.view(identifier))
+
+    def register_view(self, namespace: Identifier) -> str:
+        return f"{self.namespace(namespace)}/register-view"
+
+    def functions(self, namespace: Identifier) -> str:
+        return f"{self.namespace(namespace)}/functions"
+
+    def function(self, identifier: Identifier) -> str:
+        return f"{self.functions(identifier[:-1])}/{self._segment(identifier[-1])}"
+
     def rename_view(self) -> str:
         return self._path("views", "rename")
+
+    def with_views(self, address: str) -> str:
+        """An address that loads something, with the query parameter `referenced-by`.
+
+        Commas between the views are written as they are, and those in names encoded, as in Java:
+        a decoded value would not tell one from the other.
+        """
+        separator = unquote(self.separator)
+        # A server takes what is behind the last separator for the name of the view.
+        if not self.through or any(separator in view[-1] for view in self.through):
+            return address
+        chain = ",".join(map(self._joined_view, self.through))
+        return f"{address}{'&' if '?' in address else '?'}referenced-by={chain}"
 
     def parent(self, namespace: Identifier) -> str:
         """A namespace as the value of a query parameter, not yet encoded."""
@@ -102,6 +137,9 @@ class Routes:
     def _joined(self, namespace: Identifier) -> str:
         self._check(namespace)
         return self.separator.join(map(self._segment, namespace))
+
+    def _joined_view(self, view: Identifier) -> str:
+        return f"{self._joined(view[:-1])}{self.separator}{self._segment(view[-1])}"
 
     def _check(self, namespace: Identifier) -> None:
         separator = unquote(self.separator)

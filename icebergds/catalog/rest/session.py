@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
+from icebergds.catalog.base import Identifier
 from icebergds.catalog.rest.auth.base import FixedHeader
 from icebergds.catalog.rest.auth.choose import choose_authenticator, own_options
 from icebergds.catalog.rest.auth.oauth2 import TokenRequest
@@ -88,6 +89,10 @@ class RestSession:
         )
         return self.client.send(request)
 
+    def referenced_by(self, views: Sequence[Identifier]) -> RestSession:
+        """The session for what is loaded through views; it shares connections and tables."""
+        return replace(self, routes=replace(self.routes, through=tuple(views)))
+
     def __reduce__(self) -> Any:
         raise TypeError(
             f"the session of catalog {self.name} cannot be pickled: it holds connections and tokens"
@@ -95,7 +100,10 @@ class RestSession:
 
 
 class SeenTables:
-    """The tables that were loaded last, by path; the least recently used are evicted.
+    """The tables that were loaded last; the least recently used are evicted.
+
+    Their keys are paths, with the views through which they were loaded: a server may answer
+    differently for each of these.
 
     Args:
         most_bytes: the limit for the total size of their metadata, as the server sent it.
@@ -128,9 +136,10 @@ class SeenTables:
                 self._bytes -= self._tables.popitem(last=False)[1][2]
 
     def forget(self, path: str) -> None:
-        """Forgets a table that was dropped or renamed."""
+        """Forgets a table that was dropped or renamed, also as it was loaded through views."""
         with self._lock:
-            self._remove(path)
+            for known in [key for key in self._tables if key.partition("?")[0] == path]:
+                self._remove(known)
 
     def _remove(self, path: str) -> None:
         self._bytes -= self._tables.pop(path, ("", None, 0))[2]

@@ -85,7 +85,7 @@ def table_config(
     kept = {**without_expiries(_sent_by_all(session)), **kept}
     for name in REFRESH_ENDPOINTS:
         if kept.get(name):
-            kept[name] = _whole(session.client.uri, kept[name])
+            kept[name] = session.routes.with_views(_whole(session.client.uri, kept[name]))
     signer = None
     signing = {REMOTE_SIGNING: kept.pop(REMOTE_SIGNING, own.get(REMOTE_SIGNING, ""))}
     if is_true(signing, REMOTE_SIGNING) and not _has_key(body, own, where):

@@ -13,6 +13,7 @@ from icebergds.catalog.metadata_files import log_load
 from icebergds.catalog.rest.config import CREDENTIALS
 from icebergds.catalog.rest.failures import RestError, refusals
 from icebergds.catalog.rest.http import Answer
+from icebergds.catalog.rest.labels import labels_in
 from icebergds.catalog.rest.metrics import server_reporter
 from icebergds.catalog.rest.options import ALL, REFS
 from icebergds.catalog.rest.scan_planning import scan_planner
@@ -143,13 +144,13 @@ def load_table(
         StorageError: the server does not answer, or refuses to.
     """
     started = time.perf_counter()
-    path = session.routes.table(identifier)
+    path = session.routes.loaded_table(identifier)
     snapshots = ALL if whole else session.snapshots
     seen = _usable(session, path) if snapshots == session.snapshots else None
     headers = {} if seen is None else {"If-None-Match": seen[0]}
 
     def missing(error: RestError) -> NoSuchTableError:
-        session.seen.forget(path)
+        session.seen.forget(session.routes.table(identifier))
         return NoSuchTableError(f"table {name} does not exist in its catalog")
 
     try:
@@ -174,7 +175,7 @@ def load_table(
 
 def last_seen(session: RestSession, io: FileIO, identifier: Identifier) -> TableState | None:
     """The state of a table that this process loaded last; None if it has not loaded it."""
-    seen = _usable(session, session.routes.table(identifier))
+    seen = _usable(session, session.routes.loaded_table(identifier))
     return None if seen is None else _at(io, seen[1])
 
 
@@ -213,7 +214,8 @@ def table_state(
     io = replace(io, rows_refused=refused)
     planner = scan_planner(session, identifier, name, string_map(answer.body, "config", where))
     reporter = server_reporter(session, identifier, name)
-    return TableState(name, location, metadata, io, planner, reporter)
+    labels = labels_in(answer.body, where)
+    return TableState(name, location, metadata, io, planner, reporter, labels)
 
 
 def _lazy(session: RestSession, identifier: Identifier, state: TableState) -> TableState:
@@ -225,7 +227,7 @@ def _lazy(session: RestSession, identifier: Identifier, state: TableState) -> Ta
             return NoSuchTableError(f"table {name} was dropped since it was loaded")
 
         with refusals({404: missing}):
-            answer = session.client.get(session.routes.table(identifier), {"snapshots": ALL})
+            answer = session.client.get(session.routes.loaded_table(identifier), {"snapshots": ALL})
         where = f"the answer for table {name}"
         location = optional(answer.body, "metadata-location", str, where)
         found = metadata_from_json(required(answer.body, "metadata", dict, where), where)
@@ -312,7 +314,7 @@ def _renewing(
             if not found:
                 raise InvalidMetadataError(f"{where} has no new credentials")
             return renewed(config, found)
-        answer = session.client.get(session.routes.table(identifier), {"snapshots": "refs"})
+        answer = session.client.get(session.routes.loaded_table(identifier), {"snapshots": "refs"})
         loaded = table_config(session, identifier, answer.body, own, where)
         return _vended(answer.body, loaded.properties, where)
 

@@ -23,6 +23,7 @@ from icebergds.catalog.rest.failures import (
 )
 from icebergds.catalog.rest.http import Answer
 from icebergds.catalog.rest.known_parts import without_known_view_parts
+from icebergds.catalog.rest.labels import labels_in
 from icebergds.catalog.rest.namespaces import listed
 from icebergds.catalog.rest.session import RestSession
 from icebergds.catalog.rest.tables import named, renaming
@@ -52,8 +53,8 @@ def load(session: RestSession, identifier: Identifier) -> ViewState:
     """The current state of a view. Raises NoSuchViewError, UnsupportedFeatureError."""
     _require(session, LOAD_VIEW)
     with refusals({404: lambda error: _missing(session, identifier)}):
-        answer = session.client.get(session.routes.view(identifier))
-    return _state(session, identifier, answer)
+        answer = session.client.get(session.routes.loaded_view(identifier))
+    return state_in(session, identifier, answer)
 
 
 def create(
@@ -73,15 +74,13 @@ def create(
     with refusals(
         {
             404: lambda error: namespaces.missing(session, namespace),
-            409: lambda error: AlreadyExistsError(
-                f"view {name} already exists, or a table with that name"
-            ),
+            409: lambda error: exists(name),
         }
     ):
         try:
             answer = session.change("POST", session.routes.views(namespace), body, answered=True)
             with reading_answer():
-                return _state(session, identifier, answer)
+                return state_in(session, identifier, answer)
         except RestError as error:
             if not error.maybe_done:
                 raise
@@ -121,7 +120,7 @@ def commit(
         try:
             answer = session.change("POST", session.routes.view(identifier), body, answered=True)
             with reading_answer():
-                return _state(session, identifier, answer)
+                return state_in(session, identifier, answer)
         except RestError as error:
             found = load(session, identifier) if error.status in _REFUSED else None
             if found is not None and _is_in_effect(updates, base, found):
@@ -188,16 +187,22 @@ def list_in(session: RestSession, namespace: Identifier) -> list[Identifier]:
         return listed(session, session.routes.views(namespace), "identifiers")
 
 
-def _require(session: RestSession, endpoint: str) -> None:
-    session.config.require(session.name, endpoint, "this for views")
-
-
-def _state(session: RestSession, identifier: Identifier, answer: Answer) -> ViewState:
+def state_in(session: RestSession, identifier: Identifier, answer: Answer) -> ViewState:
+    """The state of a view in an answer. Raises InvalidMetadataError."""
     name = named(session.name, identifier)
     where = f"the answer for view {name}"
     location = required(answer.body, "metadata-location", str, where)
     metadata = view_metadata_from_json(required(answer.body, "metadata", dict, where), location)
-    return ViewState(name, location, metadata)
+    return ViewState(name, location, metadata, labels_in(answer.body, where))
+
+
+def exists(name: str) -> AlreadyExistsError:
+    """The error for a view that cannot be created."""
+    return AlreadyExistsError(f"view {name} already exists, or a table with that name")
+
+
+def _require(session: RestSession, endpoint: str) -> None:
+    session.config.require(session.name, endpoint, "this for views")
 
 
 def _missing(session: RestSession, identifier: Identifier) -> NoSuchViewError:

@@ -95,12 +95,17 @@ class S3TablesCatalog(PointerCatalog):
             "has only tables at locations that it chose; create a table and write its rows to it"
         )
 
+    def register_over(self, identifier: Identifier, metadata_location: str) -> TableState:
+        """Raises UnsupportedFeatureError, as `register` does."""
+        return self.register(identifier, metadata_location)
+
+    def unregister(self, identifier: Identifier) -> str:
+        """Raises UnsupportedFeatureError: S3 Tables deletes files with their table."""
+        raise self._keeps_none(identifier, "unregistered")
+
     def drop(self, identifier: Identifier) -> TableState | None:
         """Raises UnsupportedFeatureError: S3 Tables deletes files with their table."""
-        raise UnsupportedFeatureError(
-            f"table {self._named(identifier)} was not dropped: S3 Tables cannot drop a table and "
-            "keep its files; purge_table or DROP TABLE ... PURGE drops it with its files"
-        )
+        raise self._keeps_none(identifier, "dropped")
 
     def purge(self, identifier: Identifier) -> TableState | None:
         """Implements `PurgingCatalog.purge`.
@@ -199,6 +204,12 @@ class S3TablesCatalog(PointerCatalog):
             )
 
     # Implementation of `PointerCatalog`.
+
+    def _keeps_none(self, identifier: Identifier, done: str) -> UnsupportedFeatureError:
+        return UnsupportedFeatureError(
+            f"table {self._named(identifier)} was not {done}: S3 Tables cannot drop a table and "
+            "keep its files; purge_table or DROP TABLE ... PURGE drops it with its files"
+        )
 
     def _pointer(self, identifier: Identifier) -> S3TablesPointer:
         return S3TablesPointer(self.entries, identifier, self._named(identifier))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache, partial
-from typing import Literal
+from typing import ClassVar, Literal
 
 from sqlalchemy import URL, Engine, create_engine
 from sqlalchemy.exc import NoSuchModuleError, SQLAlchemyError
@@ -51,6 +51,7 @@ class SqlCatalog(PointerCatalog):
     tables: TableRows
     namespaces: NamespaceRows
     require_transactions: Callable[[], None] = field(repr=False, compare=False)
+    deletes_exactly: ClassVar[bool] = True
 
     # Tables.
 
@@ -94,6 +95,12 @@ class SqlCatalog(PointerCatalog):
         operations = self._view(identifier)
         self._require(identifier[:-1])
         return operations.create(updates)
+
+    def register_view(self, identifier: Identifier, metadata_location: str) -> ViewState:
+        """Implements `RegisteringViews.register_view`."""
+        operations = self._view(identifier)
+        self._require(identifier[:-1])
+        return operations.register(self.io.absolute(metadata_location))
 
     def commit_view(
         self, identifier: Identifier, base: ViewState, updates: Sequence[ViewUpdate]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import takewhile
 
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
@@ -130,7 +131,7 @@ class NameScope:
             return False
 
     def catalog(self, name: str) -> Catalog:
-        """A catalog of ours.
+        """A catalog of ours; in the query of a view, one that tells its server of the view.
 
         Raises:
             InvalidOptionError: it is not configured, or not completely.
@@ -138,7 +139,15 @@ class NameScope:
         if name not in self._loaded:
             with acting_in(self.spark):
                 self._loaded[name] = load_catalog(name)
-        return self._loaded[name]
+        return self._loaded[name]._referenced_by(self._views_of(name))
+
+    def _views_of(self, catalog: str) -> list[tuple[str, ...]]:
+        """The views of a catalog that lead to a name in it, as far as others do not come between.
+
+        A server does not know the views of another catalog, and may have others of their names.
+        """
+        found = [*takewhile(lambda view: view.catalog == catalog, reversed(self.views))]
+        return [view.parts for view in reversed(found)]
 
     def require_catalog(self, name: str) -> Catalog:
         """A catalog of ours that a statement needs.

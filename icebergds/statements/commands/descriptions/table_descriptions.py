@@ -12,6 +12,7 @@ from icebergds.errors import InvalidStatementError, UnsupportedFeatureError
 from icebergds.expr.names import quote_name
 from icebergds.scan.projection import metadata_columns
 from icebergds.spark.types import spark_schema, spark_type
+from icebergds.spec.labels import Labels
 from icebergds.spec.reserved import (
     DELETED,
     FILE_PATH,
@@ -191,6 +192,21 @@ def _detail_rows(name: CatalogName, table: Table) -> Iterator[_Row]:
     yield from _default_rows(table.schema())
     if not table.io.rows_refused:
         yield "Statistics", statistics_text(table.metadata), None
+    yield from _label_rows(table.labels, table.schema())
+
+
+def _label_rows(labels: Labels, schema: Schema) -> Iterator[_Row]:
+    """What the catalog says of a table or view and of its columns."""
+    if not labels:
+        return
+    yield _EMPTY
+    yield "# Labels", "", ""
+    for key, value in labels.object_labels.items():
+        yield key, value, ""
+    for field_id, given in labels.field_labels.items():
+        column = schema.find_name(field_id) or f"#{field_id}"
+        for key, value in given.items():
+            yield f"{column}: {key}", value, ""
 
 
 def _default_rows(schema: Schema) -> Iterator[_Row]:
@@ -218,6 +234,7 @@ def _view_rows(name: CatalogName, view: View, is_extended: bool) -> Iterator[_Ro
     yield "View Query Output Columns", f"[{', '.join(names)}]", ""
     yield "View Properties", f"[{properties}]", ""
     yield "Created By", view.properties.get("create_engine_version", ""), ""
+    yield from _label_rows(view.labels, view.schema())
 
 
 def _comment(field: spark.StructField) -> str | None:
