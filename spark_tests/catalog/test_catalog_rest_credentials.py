@@ -168,6 +168,25 @@ def test_tasks_renew_keys_with_the_token_of_the_table(vending: Vending) -> None:
         assert FileIO(copy.all_properties).read_bytes(location) == b"rows"
 
 
+def test_keys_are_renewed_for_the_view_that_they_were_given_for(vending: Vending) -> None:
+    vending.lifetime_s, vending.config = 2, _ENDPOINT
+    own = _open(vending, token="catalogs-token")
+    create_table(own, TABLE)
+    state = own.referenced_by([("db", "v")]).load(TABLE)
+    location = f"{state.metadata.location}/data/1"
+    state.io.write(location, b"rows")
+    copies = _for_tasks(state.io)
+    time.sleep(2)
+    vending.guard.valid.clear()
+    vending.lifetime_s = 3600
+    for copy in copies:
+        vending.proxy.seen.clear()
+        assert copy.read_bytes(location) == b"rows"
+        (seen,) = vending.proxy.seen
+        assert "/credentials?referenced-by=db" in seen.path
+        assert seen.path.endswith("v")
+
+
 @pytest.mark.parametrize(
     "config",
     [

@@ -95,6 +95,32 @@ def test_a_commit_that_others_built_on_is_found(
     assert committed.metadata_location in [e.metadata_file for e in loaded.metadata_log]
 
 
+def test_a_registration_whose_answer_is_lost_is_found_below_later_commits(
+    catalog: SqlCatalog, proxied: SqlCatalog, proxy: BreakingProxy
+) -> None:
+    created = create_table(catalog)
+    for later in ([], ["later0", "later1"]):
+        set_property(catalog)
+        proxy.arm(Cut.AFTER, lambda later=later: [set_property(catalog, each) for each in later])
+        assert proxied.register_over(TABLE, created.metadata_location) == created
+        found = catalog.load(TABLE).metadata.properties
+        assert found.keys() >= {*later}
+        assert "k" not in found
+
+
+def test_an_earlier_file_in_the_log_does_not_prove_that_it_was_registered(
+    catalog: SqlCatalog, proxied: SqlCatalog, proxy: BreakingProxy
+) -> None:
+    created = create_table(catalog)
+    set_property(catalog)
+    proxy.arm(Cut.BEFORE, lambda: set_property(catalog, "later"))
+    with pytest.raises(
+        CommitStateUnknownError, match=r"lake\.db\.t: it is unknown whether .*00000-"
+    ):
+        proxied.register_over(TABLE, created.metadata_location)
+    assert catalog.load(TABLE).metadata.properties.keys() >= {"k", "later"}
+
+
 def test_a_commit_that_may_still_land_is_unknown_and_keeps_its_file(
     catalog: SqlCatalog, proxied: SqlCatalog, proxy: BreakingProxy
 ) -> None:

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 from command_line import Command
 
-from icebergds import Catalog
+from icebergds import Catalog, load_catalog
 
 _RUN = "from icebergds.cli.main import main; main()"
 # What starts the tests may ignore Ctrl-C.
@@ -59,6 +59,30 @@ def test_namespaces_are_created_set_and_dropped(icebergds: Command, tmp_path: Pa
     assert icebergds("drop", "table", "n.u", "--yes", *place).status == 0
     assert icebergds("register", "n.t", metadata, "--yes", *place).status == 0
     assert icebergds("list", "n", "--json", *place).json["tables"] == ["n.t"]
+
+
+def test_tables_and_views_are_registered_replaced_and_unregistered(
+    icebergds: Command, tmp_path: Path
+) -> None:
+    place = ("--catalog", "c", "--uri", f"sqlite:///{tmp_path}/c.db", "--warehouse", tmp_path)
+    icebergds("create", "namespace", "n", "--yes", *place)
+    icebergds("create", "table", "n.t", "id int", "--yes", *place)
+    first = icebergds("describe", "n.t", "--json", *place).json["metadata_location"]
+    icebergds("set", "n.t", "a=1", "--yes", *place)
+    assert icebergds("register", "n.t", first, "--yes", *place).status == 2
+    assert icebergds("register", "n.t", first, "--overwrite", "--yes", *place).status == 0
+    assert "a" not in icebergds("properties", "n.t", "--json", *place).json
+    done = icebergds("unregister", "n.t", "--yes", "--json", *place).json
+    assert done == {"done": "unregistered", "table": "c.n.t", "metadata_location": first}
+    assert icebergds("list", "n", "--json", *place).json["tables"] == []
+
+    catalog = load_catalog("c", uri=f"sqlite:///{tmp_path}/c.db", warehouse=str(tmp_path))
+    view = catalog.create_view("n.v", "id int", "SELECT 1 AS id")
+    words = ("register", "n.w", view.metadata_location, "--view", "--yes")
+    assert icebergds(*words, *place).status == 0
+    assert icebergds("list", "n", "--json", *place).json["views"] == ["n.v", "n.w"]
+    told = icebergds(*words, "--overwrite", *place)
+    assert (told.status, "--overwrite replaces tables" in told.err) == (2, True)
 
 
 def test_properties_are_set_and_removed(lake: Catalog, icebergds: Command) -> None:

@@ -220,7 +220,7 @@ class PointerTableOperations(EntryOperations[TableMetadata]):
         """Whether the entry was set to an existing metadata file; asks the catalog if need be.
 
         That file may be older than the base, so it proves nothing that it is in the log of the
-        current one: it must come after the base there.
+        current one: it must come after the base there, or the base is not there.
 
         Raises:
             CommitStateUnknownError: it is unknown.
@@ -240,7 +240,7 @@ class PointerTableOperations(EntryOperations[TableMetadata]):
                 return True
             if not swap.pending:
                 return False
-        elif current == new:
+        elif new in files:
             return True
         raise self._unknown(new, swap.reason) from swap.cause
 
