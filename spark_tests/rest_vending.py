@@ -69,7 +69,7 @@ class Vending:
         return body
 
     def reply(self, seen: Seen) -> Any:
-        is_asked = seen.path.endswith("/credentials")
+        is_asked = seen.path.partition("?")[0].endswith("/credentials")
         return {"storage-credentials": self.vend()} if is_asked else None
 
 
