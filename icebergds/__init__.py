@@ -40,6 +40,7 @@ if TYPE_CHECKING:
         MaintenanceError,
         MissingFileError,
         NamespaceNotEmptyError,
+        NoSuchFunctionError,
         NoSuchNamespaceError,
         NoSuchSnapshotError,
         NoSuchTableError,
@@ -81,6 +82,13 @@ if TYPE_CHECKING:
     from icebergds.operations.write.row_counts import RowCounts
     from icebergds.reporting import Progress
     from icebergds.spark.row_level.merge import MergeBuilder
+    from icebergds.spec.functions import (
+        FunctionDefinition,
+        FunctionMetadata,
+        FunctionParameter,
+        FunctionVersion,
+        SQLFunctionRepresentation,
+    )
     from icebergds.spec.labels import Labels
     from icebergds.spec.partition import PartitionField, PartitionSpec
     from icebergds.spec.schema import Schema
@@ -173,6 +181,7 @@ _NAMES = {
         "MaintenanceError",
         "MissingFileError",
         "NamespaceNotEmptyError",
+        "NoSuchFunctionError",
         "NoSuchNamespaceError",
         "NoSuchSnapshotError",
         "NoSuchTableError",
@@ -210,6 +219,13 @@ _NAMES = {
     "icebergds.operations.write.row_counts": ("RowCounts",),
     "icebergds.reporting": ("Progress",),
     "icebergds.spark.row_level.merge": ("MergeBuilder",),
+    "icebergds.spec.functions": (
+        "FunctionDefinition",
+        "FunctionMetadata",
+        "FunctionParameter",
+        "FunctionVersion",
+        "SQLFunctionRepresentation",
+    ),
     "icebergds.spec.labels": ("Labels",),
     "icebergds.spec.partition": (
         "PartitionField",
@@ -302,6 +318,10 @@ __all__ = [
     "FixedType",
     "FloatType",
     "FormatError",
+    "FunctionDefinition",
+    "FunctionMetadata",
+    "FunctionParameter",
+    "FunctionVersion",
     "GeographyType",
     "GeometryType",
     "HourTransform",
@@ -329,6 +349,7 @@ __all__ = [
     "MonthTransform",
     "NamespaceNotEmptyError",
     "NestedField",
+    "NoSuchFunctionError",
     "NoSuchNamespaceError",
     "NoSuchSnapshotError",
     "NoSuchTableError",
@@ -349,6 +370,7 @@ __all__ = [
     "RewrittenPositionDeletes",
     "RewrittenTablePath",
     "RowCounts",
+    "SQLFunctionRepresentation",
     "SQLViewRepresentation",
     "Schema",
     "Snapshot",

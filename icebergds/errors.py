@@ -4,6 +4,7 @@ IcebergError
 ├── NotFoundError                 table, metadata, snapshot, ref, file
 │   ├── NoSuchTableError
 │   ├── NoSuchViewError
+│   ├── NoSuchFunctionError
 │   ├── NoSuchNamespaceError
 │   ├── NoSuchSnapshotError
 │   └── MissingFileError
@@ -55,6 +56,10 @@ class NoSuchTableError(NotFoundError):
 
 class NoSuchViewError(NotFoundError):
     """The catalog has no view under this identifier."""
+
+
+class NoSuchFunctionError(NotFoundError):
+    """The catalog has no function under this identifier."""
 
 
 class NoSuchNamespaceError(NotFoundError):

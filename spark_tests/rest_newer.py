@@ -77,7 +77,7 @@ class NewerServer:
             found = [key for key in sorted(self.functions) if key[0] == parts[-2]]
             begin = int(query.get("pageToken") or 0)
             more = {"next-page-token": str(begin + _PAGE)} if begin + _PAGE < len(found) else {}
-            named = [{"namespace": [key[0]], "name": key[1]} for key in found]
+            named = [list(key) for key in found]
             return {"identifiers": named[begin : begin + _PAGE], **more}
         if parts[-2:-1] == ["functions"]:
             return {"metadata": self.functions[parts[-3], parts[-1]]}

@@ -1,4 +1,4 @@
-"""Manages views by name: methods of `Catalog`."""
+"""Manages views by name, and loads functions: methods of `Catalog`."""
 
 from __future__ import annotations
 
@@ -11,14 +11,23 @@ from icebergds.api.catalog_base import (
     Name,
     check_metadata_file,
     namespace_argument,
+    without_catalog,
 )
 from icebergds.api.table_definition import Columns, schema_argument
 from icebergds.api.view import SUMMARY, View, queries_argument
 from icebergds.catalog.base import Identifier
+from icebergds.catalog.functions import functions_of, has_functions
 from icebergds.catalog.new_properties import new_view_properties
 from icebergds.catalog.views import RegisteringViews, no_table, views_of
-from icebergds.errors import MissingFileError, NoSuchViewError, UnsupportedFeatureError
+from icebergds.errors import (
+    MissingFileError,
+    NoSuchFunctionError,
+    NoSuchNamespaceError,
+    NoSuchViewError,
+    UnsupportedFeatureError,
+)
 from icebergds.operations.options.arguments import location_argument, mapping_argument
+from icebergds.spec.functions import FunctionMetadata
 from icebergds.spec.updates.new_table import NO_PROPERTIES
 from icebergds.spec.values.dates import now_ms
 from icebergds.spec.views.new_version import new_version_updates, new_view_updates
@@ -27,7 +36,7 @@ _LOG = logging.getLogger(__name__)
 
 
 class CatalogViews(CatalogBase):
-    """The views of a catalog, by name."""
+    """The views and functions of a catalog, by name."""
 
     def create_view(
         self,
@@ -162,3 +171,33 @@ class CatalogViews(CatalogBase):
         with no_table(self._catalog, source, "rename it with rename_table"):
             views.rename_view(source, target)
         return View(target, views.load_view(target), views)
+
+    def list_functions(self, namespace: Name) -> list[Identifier]:
+        """Lists a namespace's SQL functions, sorted.
+
+        Raises NoSuchNamespaceError, UnsupportedFeatureError.
+        """
+        parts = namespace_argument(namespace)
+        with without_catalog(self.name, parts):
+            return functions_of(self._catalog).list_functions(parts)
+
+    def load_function(self, identifier: Name) -> FunctionMetadata:
+        """Loads the current definitions of an SQL function.
+
+        Raises:
+            NoSuchFunctionError: there is no such function.
+            UnsupportedFeatureError: the catalog has no functions, or this is of a newer format.
+        """
+        return functions_of(self._catalog).load_function(self._identifier(identifier))
+
+    def function_exists(self, identifier: Name) -> bool:
+        """Whether the SQL function exists."""
+        try:
+            self.load_function(identifier)
+        except (NoSuchFunctionError, NoSuchNamespaceError):
+            return False
+        return True
+
+    def _has_functions(self) -> bool:
+        """Whether the catalog's server has functions."""
+        return has_functions(self._catalog)

@@ -6,7 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from icebergds.catalog.base import Identifier, nearest_namespace, nearest_table
-from icebergds.catalog.rest import creation, namespaces, registration, transactions, views
+from icebergds.catalog.rest import (
+    creation,
+    functions,
+    namespaces,
+    registration,
+    transactions,
+    views,
+)
 from icebergds.catalog.rest.config import RENAME_TABLE, TRANSACTION
 from icebergds.catalog.rest.failures import RestError, refusals, settle
 from icebergds.catalog.rest.namespaces import listed
@@ -28,6 +35,7 @@ from icebergds.errors import (
     UnsupportedFeatureError,
 )
 from icebergds.io.fileio import FileIO
+from icebergds.spec.functions import FunctionMetadata
 from icebergds.spec.updates.table_updates import TableUpdate
 from icebergds.spec.views.updates import ViewUpdate
 
@@ -300,6 +308,22 @@ class RestCatalog:
         """A location under that of the namespace or warehouse, or one that the server chooses."""
         self._check(identifier)
         return creation.new_location(self.session, self.io, identifier, "view")
+
+    # Functions.
+
+    @property
+    def has_functions(self) -> bool:
+        """Implements `FunctionCatalog.has_functions`."""
+        return functions.are_supported(self.session)
+
+    def list_functions(self, namespace: Identifier) -> list[Identifier]:
+        """Implements `FunctionCatalog.list_functions`."""
+        return functions.list_in(self.session, namespace)
+
+    def load_function(self, identifier: Identifier) -> FunctionMetadata:
+        """Implements `FunctionCatalog.load_function`."""
+        self._check(identifier)
+        return functions.load(self.session, identifier)
 
     def referenced_by(self, views: Sequence[Identifier]) -> RestCatalog:
         """Implements `ReferencingCatalog.referenced_by`."""

@@ -207,7 +207,8 @@ def listed(
 
 
 def _identifier(value: Any, member: str, where: str) -> Identifier:
-    if member == "namespaces":
+    # Functions are named by lists, too.
+    if member == "namespaces" or type(value) is list:
         parts = typed(value, list, f"a namespace of {where}")
         return tuple(typed(part, str, f"a namespace of {where}") for part in parts)
     obj = typed(value, dict, f"an identifier of {where}")

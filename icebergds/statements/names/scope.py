@@ -19,6 +19,7 @@ from icebergds.spark.patches import own
 from icebergds.spark.registered import session_of
 from icebergds.spark.registration import read_catalogs_again
 from icebergds.spark.session import acting_in, session_setting
+from icebergds.spec.functions import FunctionMetadata
 from icebergds.spec.table_properties import WAP_ENABLED
 from icebergds.suggestions import did_you_mean
 
@@ -48,11 +49,14 @@ class NameScope:
     Attributes:
         views: the views whose queries contain the names, outermost first; the session's temporary
             views are not visible there.
+        functions: the catalogs' functions by name, as far as the statement names them; None for
+            names that are not of functions.
     """
 
     spark: SparkSession
     views: tuple[CatalogName, ...] = ()
     _loaded: dict[str, Catalog] = field(default_factory=dict, repr=False)
+    functions: dict[CatalogName, FunctionMetadata | None] = field(default_factory=dict, repr=False)
 
     @cached_property
     def current(self) -> CurrentNamespace:
@@ -64,7 +68,7 @@ class NameScope:
         Args:
             current: where the view looks for names without a catalog.
         """
-        scope = NameScope(self.spark, (*self.views, view), self._loaded)
+        scope = NameScope(self.spark, (*self.views, view), self._loaded, self.functions)
         scope.__dict__["current"] = current
         return scope
 
@@ -74,7 +78,7 @@ class NameScope:
         Args:
             current: where the view looks for names without a catalog.
         """
-        scope = NameScope(self.spark, (), self._loaded)
+        scope = NameScope(self.spark, (), self._loaded, self.functions)
         scope.__dict__["current"] = current
         return scope
 

@@ -1,6 +1,7 @@
-"""Replaces calls of Iceberg's transforms, the functions in a catalog's namespace `system`.
+"""Replaces calls of the functions of catalogs: Iceberg's transforms, and those of a server.
 
-Spark evaluates the replacements; the arguments stay where they are written.
+The transforms are in a catalog's namespace `system`. Spark evaluates the replacements; the
+arguments stay where they are written.
 """
 
 from __future__ import annotations
@@ -14,6 +15,11 @@ from icebergds.expr.sql_tokens import Token, TokenKind, sql_tokens
 from icebergds.spark.bucket_function import BUCKET_FUNCTION, register_bucket_function
 from icebergds.spark.patches import own
 from icebergds.statements.names.scope import NameScope
+from icebergds.statements.queries.catalog_functions import (
+    CatalogFunction,
+    catalog_function,
+    replaced_call,
+)
 from icebergds.statements.queries.transform_sql import DAYS, HOURS, MONTHS, TRUNCATED, YEARS
 from icebergds.statements.spark_sql import Replacement
 from icebergds.statements.text.cursor import Cursor, Span
@@ -24,7 +30,7 @@ SYSTEM = "system"
 """The namespace of the functions in each catalog."""
 
 # Parentheses after these words follow the name of something defined or written.
-_BEFORE_DEFINED = ("FUNCTION", "TABLE", "VIEW", "INTO", "EXISTS", "REPLACE")
+_BEFORE_DEFINED = ("FUNCTION", "TABLE", "VIEW", "INTO", "OVERWRITE", "EXISTS", "REPLACE")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +43,7 @@ class FunctionCall:
         end: where the call ends, after the parenthesis.
         arguments: as written.
         column: the column of a SELECT that contains it, if the column has no name.
+        loaded: the function, if the catalog's server has it.
     """
 
     function: str
@@ -44,6 +51,7 @@ class FunctionCall:
     end: int
     arguments: Sequence[Cursor]
     column: Span | None = None
+    loaded: CatalogFunction | None = None
 
 
 def find_calls(scope: NameScope, query: Cursor) -> list[FunctionCall]:
@@ -74,17 +82,20 @@ def find_calls(scope: NameScope, query: Cursor) -> list[FunctionCall]:
         is_defined = before is not None and before.is_word(*_BEFORE_DEFINED)
         is_call = cursor.is_at_sign("(") and not is_defined
         function = function_named(scope, parts) if is_call else None
-        if function is not None:
+        loaded = catalog_function(scope, parts) if is_call and function is None else None
+        if function is not None or loaded is not None:
             behind = Cursor(cursor.statement, cursor.tokens, cursor.at, cursor.end)
             arguments = behind.group().items()
-            _check_number(parts, function, len(arguments))
+            if function is not None:
+                _check_number(parts, function, len(arguments))
             if function in ("bucket", "truncate"):
                 _check_first(parts, arguments[0])
             closed = behind.tokens[behind.at - 1].end
             around = [at for at, is_list in zip(columns, lists, strict=True) if is_list]
             column = _unnamed_column(cursor, around[-1]) if around else None
             span = Span(token.start, end)
-            found.append(FunctionCall(function, span, closed, arguments, column))
+            called = function or parts[-1].lower()
+            found.append(FunctionCall(called, span, closed, arguments, column, loaded))
     return found
 
 
@@ -155,13 +166,17 @@ def replace_functions(scope: NameScope, query: Cursor) -> list[Replacement]:
 
     Raises:
         InvalidStatementError: see `find_calls`; or an argument contains a sub-query.
+        UnsupportedFeatureError: a server's function is not supported.
     """
     found: list[Replacement] = []
     named: set[Span] = set()
     for call in find_calls(scope, query):
-        if call.function == "bucket":
-            register_bucket_function(scope.spark)
-        found.extend(_FUNCTIONS[call.function].replace(call))
+        if call.loaded is not None:
+            found.extend(replaced_call(call.loaded, call.name, call.arguments, call.end))
+        else:
+            if call.function == "bucket":
+                register_bucket_function(scope.spark)
+            found.extend(_FUNCTIONS[call.function].replace(call))
         if call.column is not None and call.column not in named:
             named.add(call.column)
             end, written = call.column.end, call.column.of(query.statement)

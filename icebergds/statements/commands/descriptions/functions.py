@@ -8,6 +8,8 @@ from icebergds.spark.bucket_function import BUCKET_FUNCTION
 from icebergds.statements.commands.descriptions.patterns import matches, read_pattern
 from icebergds.statements.names.scope import NameScope
 from icebergds.statements.names.table_names import read_name, shown_name
+from icebergds.statements.queries.catalog_functions import catalog_function
+from icebergds.statements.queries.function_bodies import signatures
 from icebergds.statements.queries.functions import (
     SYSTEM,
     function_named,
@@ -49,6 +51,13 @@ def show_functions(scope: NameScope, cursor: Cursor, arguments: Arguments) -> Da
         else:
             # Raises if there is no such namespace.
             scope.catalog(name.catalog).list_tables(name.parts)
+        if name.parts and scope.catalog(name.catalog)._has_functions():
+            of_server = scope.catalog(name.catalog).list_functions(name.parts)
+            found += (
+                shown_name((name.catalog, *each))
+                for each in of_server
+                if matches(each[-1], pattern)
+            )
     return rows(scope.spark, "function string NOT NULL", [(each,) for each in sorted(set(found))])
 
 
@@ -64,9 +73,21 @@ def describe_function(scope: NameScope, cursor: Cursor, arguments: Arguments) ->
     parts = cursor.name("the name of a function")
     function = function_named(scope, parts)
     if function is None:
-        return None
+        return _describe_loaded(scope, cursor, parts)
     cursor.expect_end()
     lines = [f"Function: {shown_name(parts)}", f"Usage: {function_usage(function)}"]
+    return rows(scope.spark, "function_desc string NOT NULL", [(line,) for line in lines])
+
+
+def _describe_loaded(scope: NameScope, cursor: Cursor, parts: tuple[str, ...]) -> DataFrame | None:
+    """Describes a function of a catalog's server; None if there is none of this name."""
+    found = catalog_function(scope, parts)
+    if found is None:
+        return None
+    cursor.expect_end()
+    called = shown_name(parts)
+    lines = [f"Function: {called}"]
+    lines += (f"Usage: {called}{each}" for each in signatures(found.metadata))
     return rows(scope.spark, "function_desc string NOT NULL", [(line,) for line in lines])
 
 
