@@ -183,10 +183,7 @@ def register(
 
 
 def unregister(at: Place, table: TableName, yes: Yes = False) -> Answer:
-    """Removes a table from a catalog, to register it in another; its files stay.
-
-    The answer is the table's last metadata file, with all commits in it.
-    """
+    """Removes a table from a catalog and shows its last metadata file; files stay."""
     catalog, name = at.catalog_of(table)
     confirm(f"unregister table {name} of catalog {catalog.name}; its files stay", yes)
     location = catalog.unregister_table(name)

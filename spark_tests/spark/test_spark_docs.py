@@ -87,6 +87,10 @@ def _for_catalogs(session: SparkSession, directory: Path) -> dict[str, Any]:
     moved.create_table("db.events", "id bigint").append(session.range(3))
     (directory / "old" / "db").rename(directory / "backup")
     (directory / "data").mkdir()
+    uri, warehouse = f"sqlite:///{directory}/data/old.db", f"{directory}/data/old"
+    left = icebergds.load_catalog("old", uri=uri, warehouse=warehouse)
+    left.create_namespace("db")
+    left.create_table("db.events", "id bigint")
     return {}
 
 
