@@ -64,13 +64,15 @@ def list_(
         ),
     ] = None,
 ) -> Answer:
-    """Lists namespaces, tables and views."""
+    """Lists namespaces, tables, views and SQL functions."""
     catalog, name = at.namespace_of(namespace) if namespace else (at.load_catalog(), "")
     found = {"namespaces": _joined(catalog.list_namespaces(name or ()))}
     if name:
         found["tables"] = _joined(catalog.list_tables(name))
         with suppress(UnsupportedFeatureError):
             found["views"] = _joined(catalog.list_views(name))
+        with suppress(UnsupportedFeatureError):
+            found["functions"] = _joined(catalog.list_functions(name))
     rows = [(kind[:-1], name) for kind, names in found.items() for name in names]
     note = ""
     if not rows:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
 
 from effort import IS_NIGHTLY
@@ -36,6 +36,23 @@ def test_no_commit_of_many_processes_is_lost(database_uri: str, tmp_path: Path) 
     # One file for each commit and none for attempts that lost.
     assert len(metadata_files(created)) == 1 + len(keys)
     assert state.metadata_location.rpartition("/")[2].startswith(f"{len(keys):05d}-")
+
+
+def test_registrations_replace_a_table_between_commits(database_uri: str, tmp_path: Path) -> None:
+    catalog = open_sql_catalog(database_uri, tmp_path)
+    retries = {"commit.retry.num-retries": "10000", "commit.retry.min-wait-ms": "1"}
+    created = create_table(catalog, retries)
+    with ThreadPoolExecutor(2) as pool:
+        commits = pool.submit(_commit_many, database_uri, tmp_path, "p")
+        others = open_sql_catalog(database_uri, tmp_path)
+        while not commits.done():
+            assert others.register_over(TABLE, created.metadata_location) == created
+        commits.result()
+    left = catalog.load(TABLE).metadata
+    logged = [entry.metadata_file for entry in left.metadata_log]
+    assert logged[:1] == [created.metadata_location][: len(logged)]
+    # Commits that a registration did not undo are all there, and no others.
+    assert len([key for key in left.properties if key.startswith("p.")]) == len(logged)
 
 
 def _commit_many(uri: str, tmp_path: Path, prefix: str) -> None:

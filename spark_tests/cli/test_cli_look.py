@@ -7,8 +7,11 @@ from textwrap import dedent
 
 import pytest
 from command_line import Command
+from rest_newer import newer_server
+from rest_server import RestServer
+from sql_functions import function
 
-from icebergds import Catalog
+from icebergds import Catalog, load_catalog
 
 
 def test_namespaces_and_tables_are_listed(lake: Catalog, icebergds: Command) -> None:
@@ -148,3 +151,23 @@ def test_what_is_not_there_is_told_with_what_is_near(lake: Catalog, icebergds: C
     assert as_json.json["error"]["type"] == "NoSuchTableError"
     assert "did you mean db.events?" in as_json.json["error"]["message"]
     assert not as_json.err
+
+
+def test_functions_and_labels_of_a_server_are_shown(icebergds: Command, rest: RestServer) -> None:
+    with newer_server(rest) as server:
+        catalog = load_catalog("c", uri=server.uri)
+        catalog.create_namespace("n")
+        server.labels["t"] = {
+            "object-labels": {"tier": "gold"},
+            "fields": [{"field-id": 1, "labels": {"pii": "no"}}],
+        }
+        catalog.create_table("n.t", "id int").set_properties({"k": "v"})
+        server.functions["n", "f"] = function()
+        place = ("--catalog", "c", "--uri", server.uri)
+        listed = icebergds("list", "n", "--json", *place).json
+        assert (listed["tables"], listed["functions"]) == (["n.t"], ["n.f"])
+        assert icebergds("describe", "n.t", "--json", *place).json["labels"] == {
+            "object_labels": {"tier": "gold"},
+            "fields": [{"field_id": 1, "labels": {"pii": "no"}}],
+        }
+        assert "tier = gold, id: pii = no" in icebergds("describe", "n.t", *place).out
