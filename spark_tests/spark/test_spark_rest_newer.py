@@ -221,6 +221,14 @@ def test_functions_are_called_everywhere_in_queries(
     lake.sql("CREATE TABLE lake.db.u AS SELECT lake.db.add(id) AS id FROM lake.db.t")
     lake.sql("DELETE FROM lake.db.u WHERE id = lake.db.answer() - 40")
     assert sorted(rows(lake, "SELECT id FROM lake.db.u WHERE id > 0")) == [(3,)]
+    lake.sql("INSERT INTO lake.db.u (id) VALUES (lake.db.answer())")
+    lake.sql(
+        "MERGE INTO lake.db.u AS t USING (SELECT lake.db.add(41) AS k) AS s ON t.id = s.k "
+        "WHEN MATCHED THEN UPDATE SET id = lake.db.add(t.id::int)"
+    )
+    assert sorted(rows(lake, "SELECT id FROM lake.db.u WHERE id > 0")) == [(3,), (43,)]
+    lake.sql("INSERT OVERWRITE lake.db.u (id) SELECT lake.db.answer()")
+    assert rows(lake, "SELECT id FROM lake.db.u") == [(42,)]
     lake.sql("USE lake.db")
     try:
         assert rows(lake, "SELECT db.add(month) FROM t WHERE id = 1") == [(8,)]
