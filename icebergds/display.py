@@ -37,6 +37,13 @@ def printable(text: str, width: int | None = None) -> str:
     return text if width is None or len(text) <= width else f"{text[: width - 1]}…"
 
 
+def printable_lines(text: str) -> str:
+    """Text of several lines: control characters other than line breaks and tabs are escaped."""
+    if text.isprintable():
+        return text
+    return "\n".join("\t".join(map(printable, line.split("\t"))) for line in text.split("\n"))
+
+
 def counted(number: int, noun: str) -> str:
     """A number with its noun: `1 file`, `1,204 files`, `2 properties`."""
     if number == 1:

@@ -17,6 +17,7 @@ from icebergds.errors import (
     InvalidOptionError,
     NoSuchNamespaceError,
 )
+from icebergds.expr.names import quote_name
 from icebergds.io.fileio import FileIO
 from icebergds.operations.options.arguments import mapping_argument, set_argument, text_argument
 from icebergds.spec.updates.new_table import NO_PROPERTIES
@@ -149,7 +150,7 @@ class CatalogBase:
         return catalog.properties if isinstance(catalog, ServedCatalog) else self._properties
 
     def _named(self, identifier: Identifier) -> str:
-        return ".".join((self.name, *identifier))
+        return quote_name((self.name, *identifier))
 
 
 def identifier_argument(name: Name) -> Identifier:

@@ -426,8 +426,9 @@ class TableScan:
 def _first_rows(batches: Iterable[pa.RecordBatch], limit: int) -> Iterator[pa.RecordBatch]:
     left = limit
     for batch in batches if left else ():
-        yield batch.slice(0, left)
-        left -= min(left, batch.num_rows)
+        some = min(left, batch.num_rows)
+        yield batch.slice(0, some)
+        left -= some
         if not left:
             return
 

@@ -14,6 +14,7 @@ from icebergds.errors import (
     NoSuchViewError,
     UnsupportedFeatureError,
 )
+from icebergds.expr.names import quote_name
 from icebergds.spec.labels import NO_LABELS, Labels
 from icebergds.spec.views.metadata import ViewMetadata
 from icebergds.spec.views.updates import ViewUpdate
@@ -158,7 +159,7 @@ def no_table(catalog: Catalog, identifier: Identifier, instead: str) -> Iterator
         except IcebergError:
             found = False
         if found:
-            name = ".".join((catalog.name, *identifier))
+            name = quote_name((catalog.name, *identifier))
             raise NoSuchViewError(f"{name} is a table, not a view; {instead}") from None
         raise
 
@@ -167,4 +168,4 @@ def view_not_table(
     catalog: Catalog, identifier: Identifier, instead: str = "load it with load_view"
 ) -> str:
     """The message for a view that is used as a table."""
-    return f"{'.'.join((catalog.name, *identifier))} is a view, not a table; {instead}"
+    return f"{quote_name((catalog.name, *identifier))} is a view, not a table; {instead}"

@@ -11,7 +11,7 @@ from enum import Enum, IntEnum
 from math import isfinite
 from typing import Any
 
-from icebergds.display import printable, text_table
+from icebergds.display import printable, printable_lines, text_table
 
 
 class Exit(IntEnum):
@@ -26,6 +26,21 @@ class Exit(IntEnum):
 
 _LEAST = 12
 """How wide a cell is at least for its text to be read, if that is longer."""
+
+
+class OutputError(Exception):
+    """The output, or the file in its place, cannot be written."""
+
+    def __init__(self, error: OSError, place: str = "the output") -> None:
+        super().__init__(f"{place} cannot be written: {error.strerror or error}")
+
+
+class BegunError(Exception):
+    """Rows were printed already when this error ended them; no JSON document can follow them."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__(str(error))
+        self.error = error
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,18 +103,24 @@ def print_answer(answer: Answer, *, as_json: bool) -> None:
         if isinstance(part, Grid):
             _print_grid(part)
         else:
-            print(part)
+            print(printable_lines(part))
 
 
 def print_json(data: Any) -> None:
     """Prints a JSON document, on one line unless a person looks at it."""
     indent = 2 if sys.stdout.isatty() else None
-    print(json.dumps(data, indent=indent, ensure_ascii=False, allow_nan=False))
+    text = json.dumps(data, indent=indent, ensure_ascii=False, allow_nan=False)
+    try:
+        text.encode(sys.stdout.encoding or "utf-8")
+    except UnicodeEncodeError:
+        # Names of files need not be Unicode, and terminals need not have all of it.
+        text = json.dumps(data, indent=indent, allow_nan=False)
+    print(text)
 
 
 def print_error(message: str) -> None:
     """Prints an error or question on the standard error, in red in a terminal."""
-    head, found, rest = message.partition(": ")
+    head, found, rest = printable_lines(message).partition(": ")
     if found and has_colours(sys.stderr.isatty()):
         head = f"\x1b[1;31m{head}\x1b[0m"
     print(f"{head}{found}{rest}", file=sys.stderr)

@@ -13,7 +13,7 @@ from icebergds.cli.command import command
 from icebergds.cli.complete import complete_names
 from icebergds.cli.confirm import Yes, confirm
 from icebergds.cli.look import Branch, TableName
-from icebergds.cli.place import Place, moment, properties_of
+from icebergds.cli.place import Place, moment, properties_of, snapshot_id_of
 from icebergds.display import counted
 from icebergds.errors import InvalidOptionError
 
@@ -305,7 +305,9 @@ def add_files(
 def append(
     at: Place,
     table: TableName,
-    file: Annotated[Path, typer.Argument(help="A Parquet, CSV or JSON file.", exists=True)],
+    file: Annotated[
+        Path, typer.Argument(help="A Parquet, CSV or JSON file.", exists=True, dir_okay=False)
+    ],
     branch: Branch = None,
     yes: Yes = False,
 ) -> Answer:
@@ -360,7 +362,7 @@ def _referenced(at: Place, table: str, kind: str, name: str, change: RefChange) 
     loaded = at.load_table(table)
     manage: Any = loaded.manage_snapshots()
     begins, keep_days = change.begins, change.keep_days
-    start: int | str | None = int(begins) if begins is not None and begins.isdecimal() else begins
+    start = begins if begins is None else snapshot_id_of(begins) or begins
     if change.delete:
         if begins is not None or change.replace or keep_days is not None:
             raise InvalidOptionError(

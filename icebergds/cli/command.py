@@ -15,7 +15,15 @@ from typing import Annotated, Any, get_type_hints
 import typer
 from typer.models import ArgumentInfo
 
-from icebergds.cli.answer import Answer, Exit, print_answer, print_error, print_json
+from icebergds.cli.answer import (
+    Answer,
+    BegunError,
+    Exit,
+    OutputError,
+    print_answer,
+    print_error,
+    print_json,
+)
 from icebergds.cli.confirm import DeclinedError
 from icebergds.cli.place import Place, properties_of
 from icebergds.cli.words import catalog_words, own_words
@@ -217,16 +225,15 @@ def _run(common: Common, run: Callable[[], Answer | None], words: Callable[[str]
     """Runs a command, and returns the status to exit with."""
     if common.verbose:
         logging.basicConfig(level=logging.INFO, format="%(levelname)s %(name)s: %(message)s")
+    status: int = Exit.DONE
     try:
         answer = run()
-        if answer is None:
-            return Exit.DONE
-        print_answer(answer, as_json=common.as_json)
-        sys.stdout.flush()
+        if answer is not None:
+            status = answer.status
+            _print(answer, common.as_json)
     except BrokenPipeError:
         # Whoever reads the output has seen enough.
-        _end_output()
-        return Exit.DONE
+        end_output()
     except DeclinedError:
         print_error("nothing was changed")
         return Exit.FOUND
@@ -236,20 +243,36 @@ def _run(common: Common, run: Callable[[], Answer | None], words: Callable[[str]
     except Exception as error:
         if common.debug:
             raise
+        as_json = common.as_json and not isinstance(error, OutputError | BegunError)
         try:
-            _tell(error, common.as_json, words)
+            _tell(error.error if isinstance(error, BegunError) else error, as_json, words)
             sys.stdout.flush()
         except OSError as no_output:
-            _end_output()
-            if common.as_json:
-                _tell(no_output, False, words)
+            end_output()
+            if as_json:
+                _tell(OutputError(no_output), False, words)
         return Exit.FAILED
-    return answer.status
+    return status
 
 
-def _end_output() -> None:
+def _print(answer: Answer, as_json: bool) -> None:
+    try:
+        print_answer(answer, as_json=as_json)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        end_output()
+        raise OutputError(error) from None
+
+
+def end_output() -> None:
     """Drops what is not printed yet, of which Python would complain as it ends."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+# Errors whose message says all.
+_WORDED = (IcebergError, OutputError)
 
 
 def error_text(error: Exception) -> str:
@@ -261,7 +284,7 @@ def error_text(error: Exception) -> str:
         # The plan of the query follows.
         return lines[0]
     text = catalog_words(" ".join(lines))
-    return text if isinstance(error, IcebergError) else f"{type(error).__name__}: {text}"
+    return text if isinstance(error, _WORDED) else f"{type(error).__name__}: {text}"
 
 
 def error_data(error: Exception, words: Callable[[str], str] = own_words) -> dict[str, str]:
@@ -274,5 +297,5 @@ def _tell(error: Exception, as_json: bool, words: Callable[[str], str]) -> None:
     if as_json:
         print_json({"error": error_data(error, words)})
         return
-    more = "" if isinstance(error, IcebergError | ImportError) else " (--debug shows the trace)"
+    more = "" if isinstance(error, (*_WORDED, ImportError)) else " (--debug shows the trace)"
     print_error(f"error: {words(error_text(error))}{more}")

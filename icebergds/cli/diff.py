@@ -10,7 +10,7 @@ from icebergds.cli.answer import Answer, Exit, Grid, plain
 from icebergds.cli.command import command
 from icebergds.cli.complete import complete_names
 from icebergds.cli.look import Columns, Where
-from icebergds.cli.place import Place
+from icebergds.cli.place import Place, snapshot_id_of
 from icebergds.cli.rows import SHOWN, grid_of
 from icebergds.display import counted
 from icebergds.errors import InvalidOptionError
@@ -89,8 +89,8 @@ def _snapshot(table: Table, ref: str) -> dict[str, Any]:
     found = table.refs().get(ref)
     if found is not None:
         return {str(found.ref_type): ref}
-    if ref.isdecimal():
-        return {"snapshot_id": int(ref)}
+    if (snapshot_id := snapshot_id_of(ref)) is not None:
+        return {"snapshot_id": snapshot_id}
     raise InvalidOptionError(
         f"table {table.name} has no branch or tag {ref!r}; there are {', '.join(table.refs())}"
     )
@@ -101,8 +101,9 @@ def _parts(found: Difference, sides: Sides, limit: int) -> list[str | Grid]:
     titles = ("removed", "added")
     for title, differing, special in zip(titles, (found.removed, found.added), sides, strict=True):
         if differing is not None and differing.num_rows and limit:
-            grid = grid_of(differing.slice(0, limit), special, limit)
-            note = _note(title, min(limit, differing.num_rows), differing.num_rows)
+            shown = min(limit, differing.num_rows)
+            grid = grid_of(differing.slice(0, shown), special, shown)
+            note = _note(title, shown, differing.num_rows)
             parts.append(Grid(grid.header, grid.rows, grid.right, note))
     if found.changed_after is not None and found.changed_after.num_rows and limit:
         rows = [
@@ -126,8 +127,6 @@ def _text(value: Any) -> str:
 
 
 def _data(found: Difference, sides: Sides, limit: int) -> dict[str, Any]:
-    from icebergds.cli.values import json_rows
-
     data = {
         "before": found.before,
         "after": found.after,
@@ -149,8 +148,8 @@ def _data(found: Difference, sides: Sides, limit: int) -> dict[str, Any]:
             "added": found.added.num_rows,
             "changed": found.changed_after.num_rows,
         }
-        data["removed"] = json_rows(found.removed.slice(0, limit), sides[0])
-        data["added"] = json_rows(found.added.slice(0, limit), sides[1])
+        data["removed"] = _first_rows(found.removed, sides[0], limit)
+        data["added"] = _first_rows(found.added, sides[1], limit)
         data["changed"] = _cells(found, sides, limit)
     return data
 
@@ -177,4 +176,4 @@ def _cells(found: Difference, sides: Sides, limit: int) -> list[dict[str, Any]]:
 def _first_rows(rows: pa.Table | None, special: Special, limit: int) -> list[dict[str, Any]]:
     from icebergds.cli.values import json_rows
 
-    return [] if rows is None else json_rows(rows.slice(0, limit), special)
+    return [] if rows is None else json_rows(rows.slice(0, min(limit, rows.num_rows)), special)

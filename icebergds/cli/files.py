@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from decimal import Context, Decimal, InvalidOperation
 from functools import partial
 from math import isinf
@@ -13,7 +13,9 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from icebergds.cli.csv_quotes import check_quotes
 from icebergds.errors import FormatError, InvalidDataError, InvalidOptionError
 from icebergds.formats.arrow.types import field_to_arrow, to_array
 from icebergds.spec.json.values import from_json
@@ -60,6 +62,8 @@ def read_rows(file: Path, schema: Schema) -> ArrowRows:
         )
     try:
         return read(file, schema)
+    except OSError as error:
+        raise InvalidDataError(f"file {file} cannot be read: {error.strerror or error}") from error
     except (pa.ArrowException, ArithmeticError, FormatError, ValueError) as error:
         raise InvalidDataError(f"file {file} cannot be read: {error}") from error
     except InvalidDataError as error:
@@ -74,52 +78,102 @@ def _parquet(file: Path, schema: Schema) -> ArrowRows:
 
 
 def _csv(file: Path, schema: Schema) -> ArrowRows:
-    from pyarrow import csv
-
-    arrow = {field.name: field_to_arrow(field) for field in schema.fields}
     types = {
-        field.name: arrow[field.name].type if _is_read_by_arrow(field.field_type) else pa.string()
+        field.name: field_to_arrow(field).type
+        if _is_read_by_arrow(field.field_type)
+        else pa.string()
         for field in schema.fields
     }
-    parse_options = csv.ParseOptions(
-        delimiter="\t" if file.suffix.lower() == ".tsv" else ",", newlines_in_values=True
-    )
-    try:
-        rows = csv.read_csv(
-            file,
-            parse_options=parse_options,
-            convert_options=csv.ConvertOptions(
-                column_types=types,
-                null_values=[""],
-                strings_can_be_null=True,
-                quoted_strings_can_be_null=False,
-            ),
-        )
-    except pa.ArrowInvalid as error:
-        if (unfit := _UNFIT.match(str(error))) is None:
-            raise
-        with csv.open_csv(file, parse_options=parse_options) as opened:
-            name = opened.schema.names[int(unfit["column"])]
-        kind = {field.name: field.field_type for field in schema.fields}[name]
-        raise InvalidDataError(f"column {name}, {kind}: {unfit['why']}") from None
+    delimiter = "\t" if file.suffix.lower() == ".tsv" else ","
+    text = file.read_bytes()
+    check_quotes(text, delimiter.encode())
+    kinds = {field.name: field.field_type for field in schema.fields}
+    rows = _parsed(text, delimiter, types, kinds=kinds)
     found = _fields(rows.column_names, schema)
     for at, field in enumerate(found):
         if not _is_read_by_arrow(field.field_type):
-            parse = _DECODER.decode if _is_json(field.field_type) else _as_it_is
+            parse = _parse_json if _is_json(field.field_type) else _as_it_is
             texts = rows.column(at).to_pylist()
-            values = [None if text is None else parse(text) for text in texts]
+            try:
+                values = [None if text is None else parse(text) for text in texts]
+            except InvalidDataError as error:
+                raise InvalidDataError(
+                    f"column {field.name}, {field.field_type}: {error}"
+                ) from None
             rows = rows.set_column(at, field.name, _array(field, values))
+        elif pa.types.is_floating(types[field.name]):
+            _refuse_overflows(field, rows.column(at), text, delimiter)
     return rows
 
 
+def _parsed(
+    text: bytes,
+    delimiter: str,
+    types: Mapping[str, pa.DataType],
+    only: Sequence[str] = (),
+    kinds: Mapping[str, IcebergType] = {},
+) -> pa.Table:
+    """The rows of CSV, with columns of these types; errors name those of Iceberg."""
+    from pyarrow import csv
+
+    # An empty line is a row without a value if there is one column.
+    first_line = re.split(rb"[\r\n]", text[:_BLOCK], maxsplit=1)[0]
+    is_one_column = delimiter.encode() not in re.sub(rb'"[^"]*"', b"", first_line)
+    parse_options = csv.ParseOptions(
+        delimiter=delimiter, newlines_in_values=True, ignore_empty_lines=not is_one_column
+    )
+    convert_options = csv.ConvertOptions(
+        column_types=types,
+        include_columns=list(only),
+        null_values=[""],
+        strings_can_be_null=True,
+        quoted_strings_can_be_null=False,
+    )
+    size = _BLOCK
+    while True:
+        read_options = csv.ReadOptions(block_size=size)
+        try:
+            return csv.read_csv(pa.BufferReader(text), read_options, parse_options, convert_options)
+        except pa.ArrowInvalid as error:
+            if "straddling" in str(error) and size <= len(text):
+                # A row is longer than a block.
+                size = min(size * 16, _LARGEST_BLOCK, len(text) + 1)
+                continue
+            if (unfit := _UNFIT.search(str(error))) is None:
+                raise
+            names_of = csv.open_csv(pa.BufferReader(text), read_options, parse_options)
+            name = names_of.schema.names[int(unfit["column"])]
+            kind = f", {kinds[name]}" if name in kinds else ""
+            raise InvalidDataError(f"column {name}{kind}: {unfit['why']}") from None
+
+
+def _refuse_overflows(
+    field: NestedField, column: pa.ChunkedArray, text: bytes, delimiter: str
+) -> None:
+    """Raises InvalidDataError if a number was too large for its type: Arrow reads an infinity."""
+    is_infinite = pc.is_inf(column)
+    if not pc.any(is_infinite).as_py():
+        return
+    texts = _parsed(text, delimiter, {field.name: pa.string()}, [field.name]).column(0)
+    for found in texts.filter(is_infinite).to_pylist():
+        if "inf" not in found.lower():
+            raise InvalidDataError(f"column {field.name}: {found} does not fit {field.field_type}")
+
+
+_BLOCK = 1 << 20
+_LARGEST_BLOCK = (1 << 31) - 1
 _UNFIT = re.compile(
-    r"In CSV column #(?P<column>\d+): .*?conversion error to .*?: (?P<why>[^.\n]*'[^'\n]*')"
+    r"In CSV column #(?P<column>\d+): (?:.*?conversion error to [^:]*: )?"
+    r"(?P<why>(?:[^'\n]*'[^'\n]*')?[^.\n]*)"
 )
 
 
 def _json(file: Path, schema: Schema) -> ArrowRows:
     rows = list(_rows_of(_text(file)))
     fields = _fields(dict.fromkeys(name for row in rows for name in _members(row)), schema)
+    if not fields and rows:
+        # Without a column, there would be no rows.
+        fields = list(schema.fields)
     columns = [_array(field, [row.get(field.name) for row in rows]) for field in fields]
     return pa.table(columns, schema=pa.schema([field_to_arrow(field) for field in fields]))
 
@@ -174,10 +228,27 @@ def _rows_of(text: str) -> Iterator[Any]:
             raise InvalidDataError(
                 f"line {error.lineno} is not JSON: {error.msg} in column {error.colno}{more}"
             ) from None
-        except InvalidDataError as error:
-            raise InvalidDataError(f"line {_line_of(text, at)}: {error}") from None
+        except (InvalidDataError, ValueError, RecursionError) as error:
+            raise InvalidDataError(f"line {_line_of(text, at)}: {_why(error)}") from None
         yield from value if isinstance(value, list) else (value,)
         at = _after_space(text, end)
+
+
+def _why(error: Exception) -> str:
+    if isinstance(error, RecursionError):
+        return "its values are nested too deeply"
+    # Python's own advice is to raise its limit.
+    return str(error).partition(";")[0] if type(error) is ValueError else str(error)
+
+
+def _parse_json(text: str) -> Any:
+    """A value of JSON in a column of CSV."""
+    try:
+        return _DECODER.decode(text)
+    except json.JSONDecodeError as error:
+        raise InvalidDataError(f"{text[:40]!r} is not JSON: {error.msg}") from None
+    except (ValueError, RecursionError) as error:
+        raise InvalidDataError(_why(error)) from None
 
 
 def _after_space(text: str, at: int) -> int:
@@ -253,8 +324,7 @@ def _converter(kind: IcebergType) -> Callable[[Any], Any]:
         case StructType(fields=fields):
             return partial(_struct, {f.name: _converter(f.field_type) for f in fields})
         case ListType(element_type=element_type):
-            element = _converter(element_type)
-            return lambda value: [None if each is None else element(each) for each in value]
+            return partial(_elements, _converter(element_type))
         case MapType(key_type=key_type, value_type=value_type):
             return partial(_entries, _converter(key_type), _converter(value_type))
         case DecimalType():
@@ -273,8 +343,20 @@ def _struct(inner: dict[str, Callable[[Any], Any]], value: Any) -> Any:
     return tuple(None if each is None else convert(each) for each, convert in found)
 
 
+def _elements(element: Callable[[Any], Any], value: Any) -> Any:
+    if not isinstance(value, list):
+        raise InvalidDataError(f"expected an array of JSON, found {json.dumps(value)[:40]}")
+    return [None if each is None else element(each) for each in value]
+
+
 def _entries(key: Callable[[Any], Any], item: Callable[[Any], Any], value: Any) -> Any:
-    pairs = value.items() if isinstance(value, dict) else value
+    pairs = list(value.items()) if isinstance(value, dict) else value
+    if not isinstance(pairs, list) or not all(
+        isinstance(pair, list | tuple) and len(pair) == 2 for pair in pairs
+    ):
+        raise InvalidDataError(
+            f"expected an object of JSON, or an array of pairs, found {json.dumps(value)[:40]}"
+        )
     return [(key(k), None if v is None else item(v)) for k, v in pairs]
 
 
@@ -304,8 +386,18 @@ def _float(kind: ScalarType, value: Any) -> Any:
 def _variant(value: Any) -> dict[str, bytes]:
     from pyspark.sql.variant_utils import VariantUtils
 
+    _refuse_overflow(value)
     found, metadata = VariantUtils.parse_json(json.dumps(value))
     return {"metadata": metadata, "value": found}
+
+
+def _refuse_overflow(value: Any) -> None:
+    match value:
+        case _Number() if isinf(value):
+            raise InvalidDataError(f"{value.text} does not fit a double")
+        case dict() | list():
+            for each in value.values() if isinstance(value, dict) else value:
+                _refuse_overflow(each)
 
 
 _TIMESTAMPS = frozenset(

@@ -63,6 +63,8 @@ def maintain(
 
     chosen = FleetPolicy() if policy is None else read_policy(policy)
     if check:
+        if policy is None:
+            raise InvalidOptionError("--check: give the policy to check with --policy FILE")
         return Answer({"policy": str(policy), "rules": len(chosen.rules)}, "the policy is right")
     every = tables_of(at, target)
     unmatched = chosen.unmatched(table.name for table in every) if every else []

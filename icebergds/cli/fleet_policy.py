@@ -100,8 +100,12 @@ def read_policy(file: Path) -> FleetPolicy:
     """
     try:
         given = tomllib.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except OSError as error:
+        raise InvalidOptionError(f"policy {file}: {error.strerror or error}") from None
+    except ValueError as error:
         raise InvalidOptionError(f"policy {file}: {error}") from None
+    except RecursionError:
+        raise InvalidOptionError(f"policy {file}: its values are nested too deeply") from None
     _check_keys(file, "", given, ("defaults", "budget", "tables"))
     budget = _table(file, "budget", given.get("budget", {}))
     _check_keys(file, "budget", budget, ("max_bytes", "max_seconds", "windows"))
@@ -173,10 +177,11 @@ def _texts(file: Path, given: Any) -> list[str]:
 def _window(file: Path, text: str) -> Window:
     found = _WINDOW.fullmatch(text)
     try:
-        if found is not None:
+        if found is not None and found[1] != found[2]:
             return Window(time.fromisoformat(found[1]), time.fromisoformat(found[2]))
     except ValueError:
         pass
     raise InvalidOptionError(
-        f'policy {file}: budget: window {text!r}: expected such as "22:00-06:00", local time'
+        f'policy {file}: budget: window {text!r}: expected such as "22:00-06:00", local time; '
+        "leave windows out to begin tables at any time"
     )

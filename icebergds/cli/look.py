@@ -242,8 +242,17 @@ def files(
     history: Annotated[bool, typer.Option("--history", help="Of all snapshots.")] = False,
 ) -> Answer:
     """Lists data and delete files."""
-    inspect = at.load_table(table).inspect
-    shown = columns or _FILES
+    from icebergds.operations.metadata_tables.kinds import MetadataTable
+    from icebergds.operations.metadata_tables.schemas import metadata_table_schema
+
+    loaded = at.load_table(table)
+    inspect = loaded.inspect
+    shown = columns
+    if shown is None:
+        there = metadata_table_schema(MetadataTable.FILES, loaded.metadata).schema
+        # Tables without partitions lack the column.
+        names = {field.name for field in there.fields}
+        shown = ",".join(name for name in _FILES if name in names)
     if history:
         if version != Version():
             raise InvalidOptionError("--history is of all snapshots; leave --snapshot and others")
@@ -333,7 +342,14 @@ def _without_warehouse(name: str, properties: Mapping[str, str]) -> str | None:
     return f"its warehouse {warehouse} does not exist; the first table creates it"
 
 
-_FILES = "content,file_path,file_format,partition,record_count,file_size_in_bytes"
+_FILES = (
+    "content",
+    "file_path",
+    "file_format",
+    "partition",
+    "record_count",
+    "file_size_in_bytes",
+)
 _MANIFESTS = (
     "content,path,length,partition_spec_id,added_snapshot_id,added_data_files_count,"
     "existing_data_files_count,deleted_data_files_count,added_delete_files_count,"

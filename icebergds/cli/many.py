@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 from icebergds.cli.place import Place, is_location
 from icebergds.display import counted
 from icebergds.errors import IcebergError, NoSuchNamespaceError, NoSuchTableError
+from icebergds.expr.names import quote_name, split_name
 
 if TYPE_CHECKING:
     from icebergds import Catalog, Table
@@ -62,7 +63,7 @@ def tables_of(at: Place, name: str | None) -> list[NamedTable]:
     try:
         catalog, namespace = at.namespace_of(name)
         if not namespace or catalog.namespace_exists(namespace):
-            return list(_within(catalog, tuple(namespace.split(".")) if namespace else ()))
+            return list(_within(catalog, split_name(namespace) if namespace else ()))
     except NoSuchNamespaceError:
         pass
     if isinstance(missing, NoSuchTableError):
@@ -97,7 +98,7 @@ def note_of(tables: int, sick: int, failed: int) -> str:
 def _within(catalog: Catalog, namespace: tuple[str, ...]) -> Iterator[NamedTable]:
     if namespace:
         for identifier in catalog.list_tables(namespace):
-            name = ".".join((catalog.name, *identifier))
+            name = quote_name((catalog.name, *identifier))
             yield NamedTable(name, lambda found=identifier: catalog.load_table(found))  # type: ignore[misc]
     for inner in catalog.list_namespaces(namespace):
         yield from _within(catalog, inner)

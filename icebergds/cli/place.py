@@ -38,6 +38,10 @@ class Place:
         """The catalog of a name that need not exist yet, and the identifier in it."""
         from icebergds.catalog.naming import named_catalog
 
+        if "/" in name:
+            raise InvalidOptionError(
+                f"{name} is a location; this needs a name in a catalog, such as db.events"
+            )
         if self.names_catalog:
             return self.load_catalog(), name
         catalog, identifier = named_catalog(name)
@@ -124,13 +128,21 @@ def properties_of(texts: list[str], option: str = "--property") -> dict[str, str
     Raises:
         InvalidOptionError: one of them is not.
     """
-    pairs = {}
+    pairs: dict[str, str] = {}
     for text in texts:
         key, found, value = text.partition("=")
         if not found or not key.strip():
             raise InvalidOptionError(f"{option} {text!r}: expected KEY=VALUE")
+        if pairs.get(key.strip(), value) != value and option != "--property":
+            raise InvalidOptionError(f"{option} {key.strip()} is given twice; give it once")
         pairs[key.strip()] = value
     return pairs
+
+
+def snapshot_id_of(text: str) -> int | None:
+    """The id of a snapshot that a text is; None if it can only be the name of a branch or tag."""
+    # An id has 64 bits; Python refuses to parse thousands of digits.
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < 20 else None
 
 
 def moment(text: str | None) -> timedelta | str | None:

@@ -5,21 +5,22 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from enum import StrEnum
+from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, BinaryIO
+from typing import TYPE_CHECKING, Annotated, BinaryIO, TypeGuard
 from uuid import uuid4
 
 import typer
 
-from icebergds.cli.answer import Answer, Grid, plain
+from icebergds.cli.answer import Answer, BegunError, Grid, OutputError, plain
 from icebergds.cli.command import command
 from icebergds.cli.look import Columns, TableName, Version, Where
 from icebergds.cli.place import Place
 from icebergds.display import counted
-from icebergds.errors import InvalidOptionError
+from icebergds.errors import IcebergError, InvalidOptionError
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -91,8 +92,7 @@ def scan(
     if chosen is Format.TABLE:
         return Answer(None, grid_of(reader.read_all(), special, shown))
     if out is None:
-        sys.stdout.flush()
-        _write(reader, chosen, special, sys.stdout.buffer)
+        _write_output(reader, chosen, special)
     else:
         rows = _write_file(reader, chosen, special, out)
         return Answer({"rows": rows, "file": str(out)}, f"wrote {counted(rows, 'row')} to {out}")
@@ -158,8 +158,32 @@ def grid_of(rows: pa.Table, special: Special, shown: int | None) -> Grid:
     return Grid(rows.column_names, text_rows(kept, special), right, note)
 
 
+def _write_output(reader: pa.RecordBatchReader, chosen: Format, special: Special) -> None:
+    """Writes rows to the standard output, on which there is nothing if the first are not read."""
+    import pyarrow as pa
+
+    first = next(reader, None)
+    batches = () if first is None else chain((first,), reader)
+    whole = pa.RecordBatchReader.from_batches(reader.schema, batches)
+    sys.stdout.flush()
+    try:
+        _write(whole, chosen, special, sys.stdout.buffer)
+    except BrokenPipeError:
+        raise
+    except Exception as error:
+        raise (OutputError(error) if _is_of_output(error) else BegunError(error)) from error
+
+
+def _is_of_output(error: Exception) -> TypeGuard[OSError]:
+    """Whether an error of a scan is one of the file that its rows are written to."""
+    return isinstance(error, OSError) and not isinstance(error, IcebergError)
+
+
 def _write_file(reader: pa.RecordBatchReader, chosen: Format, special: Special, out: Path) -> int:
-    """Writes rows to a file, which is there only if it is whole; returns their number."""
+    """Writes rows to a file, which is there only if it is whole; returns their number.
+
+    What is there and is no file, such as `/dev/null` or a pipe, is written to as it is.
+    """
     import pyarrow as pa
 
     rows = 0
@@ -170,16 +194,38 @@ def _write_file(reader: pa.RecordBatchReader, chosen: Format, special: Special, 
             rows += batch.num_rows
             yield batch
 
-    part = out.with_name(f".{out.name}.{uuid4().hex}.part")
+    counting = pa.RecordBatchReader.from_batches(reader.schema, batches())
+    try:
+        with written_file(out) as file:
+            _write(counting, chosen, special, file)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        if not _is_of_output(error):
+            raise
+        raise OutputError(error, f"--out {out}") from error
+    return rows
+
+
+@contextmanager
+def written_file(out: Path) -> Iterator[BinaryIO]:
+    """A file to write that replaces another one, or appears, at the end of the block.
+
+    Links stay, and so does what is no file: devices and pipes are written to as they are.
+    """
+    out = out.resolve()
+    if out.exists() and not out.is_file():
+        with out.open("wb") as file:
+            yield file
+        return
+    part = out.with_name(f".{uuid4().hex}.part")
     try:
         with part.open("xb") as file:
-            counting = pa.RecordBatchReader.from_batches(reader.schema, batches())
-            _write(counting, chosen, special, file)
+            yield file
         part.replace(out)
     except BaseException:
         part.unlink(missing_ok=True)
         raise
-    return rows
 
 
 def _write(reader: pa.RecordBatchReader, chosen: Format, special: Special, file: BinaryIO) -> None:
@@ -215,13 +261,17 @@ def _write(reader: pa.RecordBatchReader, chosen: Format, special: Special, file:
 def _json_texts(reader: pa.RecordBatchReader, special: Special, *, is_array: bool) -> Iterator[str]:
     from icebergds.cli.values import json_rows
 
-    between = ",\n" if is_array else "\n"
+    begin, between, end = ("[", ",\n", "]\n") if is_array else ("", "\n", "\n")
     written = False
-    if is_array:
-        yield "["
     for batch in reader:
-        texts = [json.dumps(row, ensure_ascii=False) for row in json_rows(batch, special)]
+        texts = [
+            json.dumps(row, ensure_ascii=False, allow_nan=False)
+            for row in json_rows(batch, special)
+        ]
         if texts:
-            yield f"{between if written else ''}{between.join(texts)}"
+            yield f"{between if written else begin}{between.join(texts)}"
             written = True
-    yield "]\n" if is_array else "\n" if written else ""
+    if written:
+        yield end
+    elif is_array:
+        yield "[]\n"

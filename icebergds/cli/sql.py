@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -15,6 +15,7 @@ from icebergds.cli.command import command, error_text
 from icebergds.cli.place import Place
 from icebergds.cli.rows import SHOWN, grid_of
 from icebergds.cli.spark import quiet_session
+from icebergds.cli.statements import statements_of
 from icebergds.errors import InvalidOptionError
 
 if TYPE_CHECKING:
@@ -70,17 +71,32 @@ def _answer(spark: SparkSession, statement: str, limit: int | None, as_json: boo
     from icebergds.cli.values import json_rows
     from icebergds.statements.run import sql
 
-    if _has_several(statement):
+    whole, rest = statements_of(statement)
+    given = [*whole, rest] if rest else whole
+    if len(given) > 1:
         raise InvalidOptionError(
             "expected one statement; several, each with a semicolon, come from the standard "
             "input: icebergds sql < statements.sql"
         )
-    rows = sql(spark, statement.strip().removesuffix(";"))
+    if not given:
+        raise InvalidOptionError("expected a statement, and found none")
+    rows = sql(spark, given[0])
     if not rows.columns:
         return Answer([], "done")
     if as_json:
+        _refuse_doubled(rows.columns)
         return Answer(json_rows((rows if limit is None else rows.limit(limit)).toArrow()))
     return Answer(None, _shown(rows, limit))
+
+
+def _refuse_doubled(columns: Sequence[str]) -> None:
+    """Raises InvalidOptionError for a name that objects of JSON would have twice."""
+    doubled = next((name for name in columns if columns.count(name) > 1), None)
+    if doubled is not None:
+        raise InvalidOptionError(
+            f"the result has several columns {doubled!r}, and an object of JSON has one; give them "
+            "names of their own with AS"
+        )
 
 
 def _shown(rows: DataFrame, limit: int | None) -> Grid:
@@ -129,8 +145,11 @@ def _statements() -> Iterator[str]:
         except EOFError:
             if is_asked:
                 print()
-            if text := "\n".join(lines).strip():
-                yield text
+            # Comments alone are not a statement.
+            whole, rest = statements_of("\n".join(lines))
+            yield from whole
+            if rest:
+                yield rest
             return
         if not lines and line.strip() in ("\\q", "quit", "exit"):
             return
@@ -138,34 +157,10 @@ def _statements() -> Iterator[str]:
             yield line.strip()
             continue
         lines.append(line)
-        text = "\n".join(lines).strip()
-        if not text:
-            lines = []
-        elif text.endswith(";") and _is_whole(text):
-            lines = []
-            yield text
-
-
-def _is_whole(text: str) -> bool:
-    """Whether a statement ends with its text, not in a literal or a comment that is open."""
-    return _tokens(text)[-1:] == [";"]
-
-
-def _has_several(text: str) -> bool:
-    tokens = _tokens(text)
-    # Statements within a compound one have semicolons, too.
-    return ";" in tokens[:-1] and tokens[0].upper() != "BEGIN"
-
-
-def _tokens(text: str) -> list[str]:
-    """The tokens of SQL; none if one is open."""
-    from icebergds.errors import InvalidFilterError
-    from icebergds.expr.sql_tokens import sql_tokens
-
-    try:
-        return [token.text for token in sql_tokens(text) or ()]
-    except InvalidFilterError:
-        return []
+        if ";" in line or not line.strip():
+            whole, rest = statements_of("\n".join(lines))
+            yield from whole
+            lines = [rest] if rest else []
 
 
 def _command(spark: SparkSession, text: str) -> Answer:

@@ -131,12 +131,12 @@ def _json_values(array: pa.Array, field: pa.Field, special: Special) -> list[Any
 def _variants(array: pa.Array) -> list[Any]:
     from pyspark.sql.variant_utils import VariantUtils
 
-    return [
-        None
-        if value is None
-        else json.loads(VariantUtils.to_json(value["value"], value["metadata"], "UTC"))
-        for value in array.to_pylist()
-    ]
+    def parsed(value: dict[str, bytes]) -> Any:
+        text = VariantUtils.to_json(value["value"], value["metadata"], "UTC")
+        # It has the names of numbers that JSON lacks, which are texts here.
+        return json.loads(text, parse_constant=str)
+
+    return [None if value is None else parsed(value) for value in array.to_pylist()]
 
 
 def _ranges(array: pa.Array) -> list[tuple[int, int]]:

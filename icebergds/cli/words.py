@@ -52,7 +52,28 @@ _OF_OPTIONS = (
         r"expected an age, such as timedelta\(days=7\), a datetime .*, or milliseconds since 1970",
         "expected an age, such as 7d or 12h, or a time, such as 2026-01-31T12:00:00Z",
     ),
-    (r"\bdatetime\.timedelta\((\w+)=([\d.]+)\)", r"\2 \1"),
+    (r"\bdatetime\.timedelta\((\w+)=(-?[\d.]+)\)", r"\2 \1"),
+    (r"\bsuch as timedelta\(days=7\)", "such as 7d"),
+    (
+        r"create it with create_namespace\('[^']*'\) or CREATE NAMESPACE",
+        "create it with icebergds create namespace",
+    ),
+    (
+        r"use the option 'branch'$",
+        "use --branch",
+    ),
+    (
+        r"is a metadata column, which the filter of a load does not support; filter the DataFrame",
+        "is a metadata column, which --where does not support; select the rows with icebergds sql",
+    ),
+    (
+        r"give the schema as icebergds\.Schema with the types of icebergds\.types",
+        "create the table in Python, with icebergds.Schema",
+    ),
+    (
+        r", or add it to the table by update_schema\(allow_incompatible_changes=True\)",
+        "",
+    ),
     (r"\. Only remove_orphan_files with a file_list takes a later time", ""),
     (
         r"^unknown option '([^']*)'(.*?) Options of \w+:",

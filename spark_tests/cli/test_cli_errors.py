@@ -121,13 +121,25 @@ _SAID = {
     "append db.events others.csv -y": "file others.csv cannot be read: the table has no column "
     "'ids'; did you mean id?",
 }
+_SAID |= {
+    # Locations, names that are given twice, words of Python.
+    "drop table /data/db/t -y": "/data/db/t is a location; this needs a name in a catalog, such as "
+    "db.events",
+    "set db.events a=1 a=2 -y": "property a is given twice; give it once",
+    "set nosuch a=1 --namespace -y": "catalog lake has no namespace nosuch; create it with "
+    "icebergds create namespace",
+    "create table db.u 'u uuid' -y": "schema 'u uuid': column 'u' has the type uuid: a schema as "
+    "text does not take this type; create the table in Python, with icebergds.Schema",
+    "fleet maintain --check": "--check: give the policy to check with --policy FILE",
+    "append db.events folder.csv -y": "Invalid value for 'FILE': file 'folder.csv' is a directory",
+}
 _USAGE = {
     "scn db.events": "No such command 'scn'. Did you mean 'scan'? See icebergds --help",
     "fleet nosuch": "No such command 'nosuch'; see icebergds fleet --help",
     "scan": "Missing argument 'TABLE'; see icebergds scan --help",
     "scan db.events --nope": "No such option: --nope (Possible options: --property); see "
     "icebergds scan --help",
-    "append db.events nofile.csv": "Invalid value for 'FILE': path 'nofile.csv' does not exist; "
+    "append db.events nofile.csv": "Invalid value for 'FILE': file 'nofile.csv' does not exist; "
     "see icebergds append --help",
 }
 
@@ -149,6 +161,7 @@ def files(lake: Catalog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pat
     }
     for name, text in texts.items():
         (tmp_path / name).write_text(text)
+    (tmp_path / "folder.csv").mkdir()
     (tmp_path / "utf16.json").write_bytes('{"id": 1}'.encode("utf-16"))
     twice = pa.Table.from_arrays([pa.array([1]), pa.array([2])], names=["id", "id"])
     pq.write_table(twice, tmp_path / "twice.parquet")

@@ -166,6 +166,8 @@ def test_windows_go_beyond_midnight(tmp_path: Path) -> None:
         ("[[tables]]\nskip = true", "tables 1: it needs match"),
         ('[[tables]]\nmatch = "*"\nskip = 1', "tables 1: skip = 1: expected true or false"),
         ("[budget]\nmax_bytes = -1", "max_bytes = -1"),
+        ('[budget]\nwindows = ["22:00-22:00"]', "leave windows out to begin tables at any time"),
+        ("a = " + "[" * 5000, "its values are nested too deeply"),
         ('[budget]\nwindows = ["25:00-06:00"]', "window '25:00-06:00': expected such as"),
         ("defaults = 3", "defaults: expected a table of keys and values"),
         ('[defaults]\nmatch = "x"', "defaults: unknown key 'match'"),

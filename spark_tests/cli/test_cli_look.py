@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from textwrap import dedent
 
+import pyarrow as pa
 import pytest
 from command_line import Command
 from rest_newer import newer_server
@@ -171,3 +172,26 @@ def test_functions_and_labels_of_a_server_are_shown(icebergds: Command, rest: Re
             "fields": [{"field_id": 1, "labels": {"pii": "no"}}],
         }
         assert "tier = gold, id: pii = no" in icebergds("describe", "n.t", *place).out
+
+
+def test_files_of_tables_without_partitions_are_listed(lake: Catalog, icebergds: Command) -> None:
+    table = lake.create_table("db.whole", "id int")
+    assert icebergds("files", "db.whole").out == "none\n"
+    table.append(pa.table({"id": pa.array([1], pa.int32())}))
+    (file,) = icebergds("files", "db.whole", "--json").json
+    assert list(file) == [
+        "content",
+        "file_path",
+        "file_format",
+        "record_count",
+        "file_size_in_bytes",
+    ]
+    assert len(icebergds("files", "db.whole", "--history", "--json").json) == 1
+
+
+def test_names_that_are_shown_can_be_given(lake: Catalog, icebergds: Command) -> None:
+    lake.create_table("`x.y`.`t.z`", "id int")
+    (_, shown) = icebergds("health", "lake", "--json").json
+    assert shown["table"] == "lake.`x.y`.`t.z`"
+    assert icebergds("count", shown["table"]).out == "0\n"
+    assert icebergds("health", "`x.y`", "--json").json["table"] == shown["table"]

@@ -16,6 +16,7 @@ from hypothesis import given, strategies as st
 from strategies.every_type import EVERY_TYPE, values_of
 
 from icebergds import Catalog, InvalidDataError
+from icebergds.cli.csv_quotes import check_quotes
 from icebergds.cli.files import read_rows
 from icebergds.cli.rows import Format, _write
 from icebergds.cli.values import special_fields
@@ -160,6 +161,11 @@ def test_variants_are_json(lake: Catalog, icebergds: Command, tmp_path: Path, fo
         ("a.csv", "ids\n1\n", "the table has no column 'ids'; did you mean id?"),
         ("a.csv", "id\nx\n", "'x'"),
         ("a.ndjson", '{"id": 1, "day": "soon"}', "soon"),
+        ("a.ndjson", "[" * 100_000, "line 1: its values are nested too deeply"),
+        ("a.ndjson", '{"id": ' + "9" * 5000 + "}", "line 1: Exceeds the limit"),
+        ("a.csv", 'id,name\n1,"one\n2,two\n', "line 2: a value begins with a quote"),
+        ("a.csv", 'id,name\n1,"one\n2,"two\n', "line 2: a value begins with a quote"),
+        ("a.csv", 'id,name\n1,x\n2,"on"e\n', "line 3: a value begins with a quote"),
     ],
 )
 def test_a_file_of_other_rows_is_refused(
@@ -171,6 +177,97 @@ def test_a_file_of_other_rows_is_refused(
         read_rows(file, lake.load_table("db.events").schema())
     assert str(refused.value).startswith(f"file {file} cannot be read: ")
     assert told in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "told"),
+    [
+        ("a.json", '{"l": "abc"}', 'column l: expected an array of JSON, found "abc"'),
+        ("a.json", '{"l": {"a": 1}}', "column l: expected an array of JSON"),
+        ("a.json", '{"l": 5}', "column l: expected an array of JSON, found 5"),
+        ("a.csv", 'l\n"""abc"""\n', "column l: expected an array of JSON"),
+        ("a.csv", "l\nabc\n", "column l, list<string>: 'abc' is not JSON"),
+        ("a.json", '{"m": ["ab", "cd"]}', "column m: expected an object of JSON, or an array of"),
+        ("a.json", '{"m": 5}', "column m: expected an object of JSON, or an array of pairs"),
+        ("a.json", '{"x": [1]}', "expected a number"),
+        ("a.csv", "x\n1e400\n", "column x: 1e400 does not fit double"),
+        ("a.csv", "f\n1e39\n", "column f: 1e39 does not fit float"),
+        ("a.csv", "d\n1.234\n", "column d, decimal(5, 2): Rescaling Decimal value"),
+        ("a.csv", "d\nNaN\n", "column d, decimal(5, 2): The string 'NaN' is not a valid"),
+        ("a.json", '{"v": [1e400]}', "column v: 1e400 does not fit a double"),
+    ],
+)
+def test_values_of_other_kinds_are_refused(
+    lake: Catalog, tmp_path: Path, name: str, text: str, told: str
+) -> None:
+    columns = (
+        "l array<string>, m map<string, string>, x double, f float, d decimal(5, 2), v variant"
+    )
+    table = lake.create_table("db.kinds", columns, properties={"format-version": "3"})
+    file = tmp_path / name
+    file.write_text(text)
+    with pytest.raises(InvalidDataError) as refused:
+        read_rows(file, table.schema())
+    assert told in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "rows"),
+    [
+        ("a.json", "{}", [None]),
+        ("a.json", "[{}, {}]", [None, None]),
+        ("a.csv", "name\n\na\n\n", [None, "a", None]),
+        ("a.csv", '\ufeff"name"\n"a""b"\n""\n', ['a"b', ""]),
+        ("a.csv", 'name,day\na"b,\n', ['a"b']),
+        ("a.csv", "name\n" + "y" * 5_000_000 + "\nz\n", ["y" * 5_000_000, "z"]),
+    ],
+)
+def test_every_row_of_a_file_is_read(
+    lake: Catalog, tmp_path: Path, name: str, text: str, rows: list[str | None]
+) -> None:
+    schema = lake.create_table("db.plain", "name string, day date").schema()
+    file = tmp_path / name
+    file.write_text(text)
+    found = read_rows(file, schema)
+    assert isinstance(found, pa.Table)
+    assert found["name"].to_pylist() == rows
+
+
+@given(st.lists(st.text(alphabet='a",\r\n', max_size=4), min_size=1, max_size=3))
+def test_quotes_of_csv_are_right_if_pythons_strict_reader_takes_them(values: list[str]) -> None:
+    text = ",".join(values)
+    try:
+        list(csv.reader(io.StringIO(text, newline=""), strict=True))
+        is_right = True
+    except csv.Error:
+        is_right = False
+    try:
+        check_quotes(text.encode(), b",")
+        assert is_right
+    except InvalidDataError:
+        assert not is_right
+
+
+def test_one_column_that_has_no_values_is_written_and_read_again(
+    lake: Catalog, icebergds: Command, tmp_path: Path
+) -> None:
+    written = tmp_path / "names.csv"
+    out = ("--format", "csv", "--out", written)
+    assert icebergds("scan", "db.events", "--columns", "name", *out).status == 0
+    lake.create_table("db.names", "name string")
+    assert "rows 3" in icebergds("append", "db.names", written, "--yes").out
+
+
+def test_numbers_of_variants_that_json_lacks_are_texts(
+    lake: Catalog, icebergds: Command, tmp_path: Path
+) -> None:
+    lake.create_table("db.any", "v variant", properties={"format-version": "3"})
+    file = tmp_path / "a.json"
+    file.write_text('{"v": [NaN, Infinity, -Infinity]}')
+    assert icebergds("append", "db.any", file, "--yes").status == 0
+    ran = icebergds("scan", "db.any", "--json")
+    strict = json.loads(ran.out, parse_constant=pytest.fail)
+    assert strict == [{"v": ["NaN", "Infinity", "-Infinity"]}]
 
 
 @pytest.mark.parametrize(

@@ -34,6 +34,7 @@ from icebergds.errors import (
     StorageError,
     UnsupportedFeatureError,
 )
+from icebergds.expr.names import quote_name
 from icebergds.io.fileio import FileIO
 from icebergds.spec.json.metadata import parse_metadata
 from icebergds.spec.metadata import metadata_directory
@@ -273,7 +274,7 @@ class FileSystemCatalog:
             )
 
     def _named(self, identifier: Identifier) -> str:
-        return ".".join((self.name, *identifier))
+        return quote_name((self.name, *identifier))
 
     def _check(self, identifier: Identifier) -> None:
         if not identifier or any(p in ("", ".", "..") or "/" in p for p in identifier):

@@ -18,6 +18,7 @@ from icebergds.errors import (
     NoSuchTableError,
     UnsupportedFeatureError,
 )
+from icebergds.expr.names import quote_name
 from icebergds.io.fileio import FileIO
 from icebergds.spec.metadata import TableMetadata
 from icebergds.spec.updates.table_updates import TableUpdate
@@ -254,7 +255,7 @@ class PointerCatalog(ABC):
         )
 
     def _named(self, identifier: Identifier) -> str:
-        return ".".join((self.name, *identifier))
+        return quote_name((self.name, *identifier))
 
     def _no_namespace(self, namespace: Identifier) -> NoSuchNamespaceError:
         """The error for a namespace that does not exist."""

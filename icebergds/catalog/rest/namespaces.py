@@ -18,6 +18,7 @@ from icebergds.errors import (
     NoSuchNamespaceError,
     UnsupportedFeatureError,
 )
+from icebergds.expr.names import quote_name
 from icebergds.spec.json.fields import optional, required, string_map, strings, typed
 
 _NOT_EMPTY = "NamespaceNotEmptyException"
@@ -164,7 +165,7 @@ def _unsupported(
 
 
 def _named(session: RestSession, namespace: Identifier) -> str:
-    return ".".join((session.name, *namespace))
+    return quote_name((session.name, *namespace))
 
 
 def _check(session: RestSession, namespace: Identifier) -> None:

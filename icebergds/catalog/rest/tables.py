@@ -21,6 +21,7 @@ from icebergds.catalog.rest.session import RestSession
 from icebergds.catalog.rest.table_access import table_config
 from icebergds.commit.operations import TableState
 from icebergds.errors import InvalidMetadataError, NoSuchTableError
+from icebergds.expr.names import quote_name
 from icebergds.io.fileio import FileIO
 from icebergds.io.vended_credentials import (
     PrefixCredentials,
@@ -341,7 +342,7 @@ def _at(io: FileIO, seen: TableState) -> TableState:
 
 def named(catalog: str, identifier: Identifier) -> str:
     """The name of a table, view or namespace in messages."""
-    return ".".join((catalog, *identifier))
+    return quote_name((catalog, *identifier))
 
 
 def renaming(source: Identifier, target: Identifier) -> dict[str, Any]:

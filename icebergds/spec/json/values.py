@@ -165,7 +165,7 @@ def _number_to_json(value: float) -> float | str:
 
 
 def _number_from_json(field_type: IcebergType, obj: Any) -> float:
-    if type(obj) in (float, int) or obj in _NON_FINITE:
+    if type(obj) in (float, int) or (isinstance(obj, str) and obj in _NON_FINITE):
         return float(obj)
     raise _invalid(field_type, obj, "expected a number")
 
