@@ -6,11 +6,10 @@ import json
 import sys
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
-from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, BinaryIO, TypeGuard
+from typing import TYPE_CHECKING, Annotated, BinaryIO, TypeGuard, cast
 from uuid import uuid4
 
 import typer
@@ -158,20 +157,35 @@ def grid_of(rows: pa.Table, special: Special, shown: int | None) -> Grid:
     return Grid(rows.column_names, text_rows(kept, special), right, note)
 
 
-def _write_output(reader: pa.RecordBatchReader, chosen: Format, special: Special) -> None:
-    """Writes rows to the standard output, on which there is nothing if the first are not read."""
-    import pyarrow as pa
+@dataclass(slots=True)
+class _Output:
+    """The standard output, and whether something was written to it."""
 
-    first = next(reader, None)
-    batches = () if first is None else chain((first,), reader)
-    whole = pa.RecordBatchReader.from_batches(reader.schema, batches)
+    has_begun: bool = False
+    closed: bool = False
+
+    def write(self, data: bytes) -> int:
+        self.has_begun = True
+        return sys.stdout.buffer.write(data)
+
+    def flush(self) -> None:
+        sys.stdout.buffer.flush()
+
+
+def _write_output(reader: pa.RecordBatchReader, chosen: Format, special: Special) -> None:
+    """Writes rows to the standard output."""
     sys.stdout.flush()
+    output = _Output()
     try:
-        _write(whole, chosen, special, sys.stdout.buffer)
+        _write(reader, chosen, special, cast(BinaryIO, output))
     except BrokenPipeError:
         raise
     except Exception as error:
-        raise (OutputError(error) if _is_of_output(error) else BegunError(error)) from error
+        if _is_of_output(error):
+            raise OutputError(error) from error
+        if output.has_begun:
+            raise BegunError(error) from error
+        raise
 
 
 def _is_of_output(error: Exception) -> TypeGuard[OSError]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Iterable, Mapping
 from itertools import pairwise
 from typing import Any, TypeAlias
@@ -133,10 +134,14 @@ def _variants(array: pa.Array) -> list[Any]:
 
     def parsed(value: dict[str, bytes]) -> Any:
         text = VariantUtils.to_json(value["value"], value["metadata"], "UTC")
-        # It has the names of numbers that JSON lacks, which are texts here.
-        return json.loads(text, parse_constant=str)
+        # PySpark writes these as Python does.
+        return json.loads(_OF_PYTHON.sub(lambda found: _BY_PYTHON.get(found[0], found[0]), text))
 
     return [None if value is None else parsed(value) for value in array.to_pylist()]
+
+
+_BY_PYTHON = {"nan": '"NaN"', "inf": '"Infinity"', "-inf": '"-Infinity"'}
+_OF_PYTHON = re.compile(r'"(?:[^"\\]|\\.)*"|\bnan\b|-?\binf\b')
 
 
 def _ranges(array: pa.Array) -> list[tuple[int, int]]:

@@ -263,11 +263,11 @@ def test_numbers_of_variants_that_json_lacks_are_texts(
 ) -> None:
     lake.create_table("db.any", "v variant", properties={"format-version": "3"})
     file = tmp_path / "a.json"
-    file.write_text('{"v": [NaN, Infinity, -Infinity]}')
+    file.write_text('{"v": [NaN, Infinity, -Infinity, "-inf nan \\"nan"]}')
     assert icebergds("append", "db.any", file, "--yes").status == 0
     ran = icebergds("scan", "db.any", "--json")
     strict = json.loads(ran.out, parse_constant=pytest.fail)
-    assert strict == [{"v": ["NaN", "Infinity", "-Infinity"]}]
+    assert strict == [{"v": ["NaN", "Infinity", "-Infinity", '-inf nan "nan']}]
 
 
 @pytest.mark.parametrize(
