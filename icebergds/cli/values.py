@@ -98,7 +98,7 @@ def as_text(value: Any) -> str:
 def _json_values(array: pa.Array, field: pa.Field, special: Special) -> list[Any]:
     """The values of an array as JSON can hold them."""
     kind = array.type
-    if special.get(field_id_of(field)) is TypeId.VARIANT:
+    if special.get(field_id_of(field)) is TypeId.VARIANT or _is_variant_of_spark(kind):
         return _variants(array)
     if pa.types.is_struct(kind):
         inner = list(kind)
@@ -127,6 +127,13 @@ def _json_values(array: pa.Array, field: pa.Field, special: Special) -> list[Any
     if special.get(field_id_of(field)) is TypeId.UUID:
         return [None if value is None else str(UUID(bytes=value)) for value in array.to_pylist()]
     return _scalars(array)
+
+
+def _is_variant_of_spark(kind: pa.DataType) -> bool:
+    """Whether a type is the one by which Spark hands over variants."""
+    if not pa.types.is_struct(kind) or {field.name for field in kind} != {"value", "metadata"}:
+        return False
+    return (kind.field("metadata").metadata or {}).get(b"variant") == b"true"
 
 
 def _variants(array: pa.Array) -> list[Any]:
