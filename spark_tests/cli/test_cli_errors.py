@@ -130,6 +130,9 @@ _SAID |= {
     "icebergds create namespace",
     "create table db.u 'u uuid' -y": "schema 'u uuid': column 'u' has the type uuid: a schema as "
     "text does not take this type; create the table in Python, with icebergds.Schema",
+    "create namespace db.events.inner.most -y": "namespace lake.db.events.inner.most cannot be "
+    "created: lake.db.events is a table, not a namespace; to write to a branch of that table, use "
+    "--branch",
     "fleet maintain --check": "--check: give the policy to check with --policy FILE",
     "append db.events folder.csv -y": "Invalid value for 'FILE': file 'folder.csv' is a directory",
 }

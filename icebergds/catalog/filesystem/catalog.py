@@ -222,6 +222,7 @@ class FileSystemCatalog:
 
         Raises:
             AlreadyExistsError: it exists, as a namespace or a table.
+            InvalidOptionError: it would be within a table.
             UnsupportedFeatureError: properties are given.
         """
         self._check(namespace)
@@ -232,6 +233,7 @@ class FileSystemCatalog:
             raise AlreadyExistsError(
                 f"catalog {self.name}: {'.'.join(namespace)} already exists at {directory}"
             )
+        self._refuse_within_table(namespace, "namespace")
         self.io.make_directory(directory)
 
     def drop_namespace(self, namespace: Identifier) -> None:
@@ -263,15 +265,16 @@ class FileSystemCatalog:
         self._existing(namespace)
         raise self._without_properties(namespace)
 
-    def _refuse_within_table(self, identifier: Identifier) -> None:
-        """Rejects tables such as `db.events.branch_b`, within the directory of `db.events`."""
-        namespace = identifier[:-1]
-        if len(namespace) > 1 and list_versions(self.io, self._namespace_directory(namespace)):
-            raise InvalidOptionError(
-                f"table {self._named(identifier)} cannot be created: {self._named(namespace)} is a "
-                "table, not a namespace; to write to a branch of that table, use the option "
-                "'branch'"
-            )
+    def _refuse_within_table(self, identifier: Identifier, what: str = "table") -> None:
+        """Rejects names such as `db.events.branch_b`, within the directory of `db.events`."""
+        for parts in range(2, len(identifier)):
+            outer = identifier[:parts]
+            if list_versions(self.io, self._namespace_directory(outer)):
+                raise InvalidOptionError(
+                    f"{what} {self._named(identifier)} cannot be created: {self._named(outer)} is "
+                    "a table, not a namespace; to write to a branch of that table, use the option "
+                    "'branch'"
+                )
 
     def _named(self, identifier: Identifier) -> str:
         return quote_name((self.name, *identifier))
