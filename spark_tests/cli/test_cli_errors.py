@@ -126,15 +126,16 @@ _SAID |= {
     "drop table /data/db/t -y": "/data/db/t is a location; this needs a name in a catalog, such as "
     "db.events",
     "set db.events a=1 a=2 -y": "property a is given twice; give it once",
-    "set nosuch a=1 --namespace -y": "catalog lake has no namespace nosuch; create it with "
-    "icebergds create namespace",
+    "set nosuch a=1 --namespace -y --catalog s --uri sqlite:///s.db": "catalog s has no namespace "
+    "nosuch; create it with icebergds create namespace",
     "create table db.u 'u uuid' -y": "schema 'u uuid': column 'u' has the type uuid: a schema as "
     "text does not take this type; create the table in Python, with icebergds.Schema",
     "create namespace db.events.inner.most -y": "namespace lake.db.events.inner.most cannot be "
     "created: lake.db.events is a table, not a namespace; to write to a branch of that table, use "
     "--branch",
     "fleet maintain --check": "--check: give the policy to check with --policy FILE",
-    "append db.events folder.csv -y": "Invalid value for 'FILE': file 'folder.csv' is a directory",
+    "append db.events folder.csv -y": "Invalid value for 'FILE': file 'folder.csv' is a directory; "
+    "see icebergds append --help",
 }
 _USAGE = {
     "scn db.events": "No such command 'scn'. Did you mean 'scan'? See icebergds --help",
