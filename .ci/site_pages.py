@@ -94,7 +94,7 @@ def _source_page(path: str, functions: Iterable[str]) -> str:
     parts = ["---\nsearch:\n  exclude: true\n---", f"# {path}"]
     language = Path(path).suffix[1:]
     if not functions:
-        parts.append(f"````{language}\n{text}````")
+        return "\n\n".join([*parts, f"````{language}\n{text}````"])
     for name, code in _functions(text):
         if name in functions:
             parts += [f"## {name}", f"````{language}\n{code}\n````"]
