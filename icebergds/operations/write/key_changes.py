@@ -156,9 +156,8 @@ class KeyTask:
     def of_keys(
         self, batches: Iterable[pa.RecordBatch], *, partition_id: int, attempt_id: int
     ) -> DeltaFiles:
-        """Writes equality deletes of the keys alone."""
-        rows = self._without_extra(batches)
-        return write_keys(self.plan, rows, partition_id=partition_id, attempt_id=attempt_id)
+        """Writes equality deletes of the keys alone; rows need only them and their kinds."""
+        return write_keys(self.plan, batches, partition_id=partition_id, attempt_id=attempt_id)
 
     @property
     def hashing(self) -> KeyHashing:

@@ -66,17 +66,26 @@ def change_by_key(table: LoadedTable, df: DataFrame, options: WriteOptions) -> C
     options, keeps = replace(options, row_change=change), keeps_row_ids(table, options)
     planned = plan_job(options, df.schema, overwrite=False, table=table, keeps_row_ids=keeps)
     runner = SparkRunner(df.sparkSession)
-    return _keeping_row_ids(rows, planned, runner) if keeps else run_job(rows, planned, runner)
+    if not keeps:
+        return run_job(rows, planned, runner)
+    schema = table.metadata.schema()
+    read = {schema.paths_by_id[key_id][0].lower() for key_id in key_ids}
+    read.add((change.row_kind_column or "").lower())
+    # Spark computes no other columns.
+    keys = rows.select(*(quote_name((n,)) for n in rows.columns if n.lower() in read))
+    return _keeping_row_ids(rows, keys, planned, runner)
 
 
-def _keeping_row_ids(rows: DataFrame, planned: PlannedJob, runner: SparkRunner) -> Committed | None:
+def _keeping_row_ids(
+    rows: DataFrame, keys_of_rows: DataFrame, planned: PlannedJob, runner: SparkRunner
+) -> Committed | None:
     """Finds the rows that new ones replace, and then writes these with their ids."""
     job, task = planned.job, planned.task
     assert isinstance(job, PreparedDelta), "changes by key are deltas"
     assert isinstance(task, KeyTask), "it changes rows by key"
     discard = partial(discard_unreported, planned)
     with stage("write keys"):
-        results = write_in_tasks(rows, task.of_keys, discard)
+        results = write_in_tasks(keys_of_rows, task.of_keys, discard)
     keys = merge_deltas(result for result in results if isinstance(result, DeltaFiles))
     found = None
     try:
