@@ -161,6 +161,14 @@ def test_a_changelog_is_applied(tmp_path: Path) -> None:
     assert kinds_of_deletes(table).keys() == {"positions"}
 
 
+def test_the_kinds_of_changes_may_order_them(tmp_path: Path) -> None:
+    table = new_table(tmp_path)
+    table.append(rows((1, "a", 1)))
+    changes = rows((1, "b", 2), (2, "c", 3)).append_column("kind", pa.array(["+U", "+U"]))
+    table.delta(changes, "kind", "id", order_by="KIND")
+    assert all_rows(table) == [(1, "b", 2), (2, "c", 3)]
+
+
 def test_deletes_of_others_are_merged(tmp_path: Path) -> None:
     """A data file has one vector, and rows that equality deletes have deleted stay deleted."""
     table = new_table(tmp_path)
@@ -213,6 +221,32 @@ def test_inserts_of_a_changelog_have_ids_of_their_own(tmp_path: Path) -> None:
     assert after.keys() == {1, 3}
     assert after[1] == before[1]
     assert after[3] not in before.values()
+
+
+def test_a_row_that_keys_have_deleted_does_not_come_back_under_its_id(tmp_path: Path) -> None:
+    table = new_table(tmp_path)
+    table.append(rows((1, "a", 1), (2, "a", 2)))
+    before = row_ids(table)
+    table.upsert(rows((1, "b", 10)), "id", options={MODE: "equality-deletes"})
+    live = row_ids(table)[1]
+    assert live != before[1]
+    table.upsert(rows((1, "c", 11)), "id")
+    assert row_ids(table) == {1: live, 2: before[2]}
+    table.delete_keys(rows((2, "", 0)), "id", options={MODE: "equality-deletes"})
+    table.upsert(rows((2, "c", 20)), "id")
+    assert row_ids(table)[2] not in before.values()
+
+
+@pytest.mark.parametrize("name", ["_row_id", "_ROW_ID"])
+def test_a_table_may_have_a_column_of_the_name_of_row_ids(tmp_path: Path, name: str) -> None:
+    table = new_table(tmp_path)
+    table.append(rows((1, "a", 1), (2, "a", 2)))
+    given = rows((1, "b", 10)).append_column(name, pa.array([7]))
+    table.upsert(given, "id", options={"merge-schema": "true"})
+    assert all_rows(table) == [(1, "b", 10, 7), (2, "a", 2, None)]
+    table.upsert(rows((1, "c", 11), (3, "c", 3)), "id")
+    assert all_rows(table) == [(1, "c", 11, None), (2, "a", 2, None), (3, "c", 3, None)]
+    assert load_table(table.location()).verify("rows").is_sound
 
 
 def test_a_row_id_is_never_given_twice(tmp_path: Path) -> None:
@@ -306,6 +340,36 @@ def test_a_compaction_meanwhile_is_moved_past(tmp_path: Path, version: int) -> N
     commit()
     assert all_rows(table) == [(1, "new", 0), *((at, "a", at) for at in range(2, 6))]
     assert table.refresh().verify("rows").is_sound
+
+
+@VERSIONS
+def test_data_files_of_a_new_partition_spec_are_searched_too(tmp_path: Path, version: int) -> None:
+    """Keys that were limited to the partitions of the old spec apply to them, too."""
+    table = new_table(tmp_path, version, partition_spec="bucket(3, id)")
+    table.append(rows((1, "a", 1), (2, "a", 2)))
+    commit = begun(table, rows((1, "new", 0)))
+    with table.update_spec() as update:
+        update.add_field("part")
+    table.append(rows((1, "other", 5), (3, "other", 6)))
+    commit()
+    assert all_rows(table) == [(1, "new", 0), (2, "a", 2), (3, "other", 6)]
+    assert table.refresh().verify("rows").is_sound
+    assert_no_file_left_over(table)
+
+
+@VERSIONS
+def test_a_change_that_found_no_row_is_not_picked_as_an_append(
+    tmp_path: Path, version: int
+) -> None:
+    table = new_table(tmp_path, version, properties={"write.wap.enabled": "true"})
+    table.append(rows((1, "a", 1)))
+    table.upsert(rows((2, "staged", 2)), "id", options={"wap.id": "w"})
+    staged = table.refresh().snapshots()[-1]
+    assert staged.operation == "append"
+    table.upsert(rows((2, "main", 2)), "id")
+    with pytest.raises(InvalidOptionError, match="a change of rows by key"):
+        table.refresh().manage_snapshots().cherry_pick(staged.snapshot_id).commit()
+    assert all_rows(table) == [(1, "a", 1), (2, "main", 2)]
 
 
 def test_vectors_of_others_are_merged(tmp_path: Path) -> None:

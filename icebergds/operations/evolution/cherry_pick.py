@@ -26,6 +26,7 @@ from icebergds.operations.evolution.references import (
     check_snapshot,
     set_current_snapshot,
 )
+from icebergds.operations.write.resolve_keys import KEYS_DELETED_BY
 from icebergds.spec.manifest import DataFile, ManifestContent, ManifestEntryStatus
 from icebergds.spec.metadata import TableMetadata
 from icebergds.spec.snapshot import MAIN_BRANCH, Snapshot
@@ -40,7 +41,7 @@ def cherry_pick(table: LoadedTable, snapshot_id: int) -> TableState:
     """Applies the changes of a snapshot to main.
 
     A child of the current snapshot becomes the current one itself. An append or a replacement of
-    partitions by another snapshot is committed again.
+    partitions by another snapshot is committed again, but not a change of rows by key.
 
     Raises:
         NoSuchSnapshotError: the table does not have the snapshot.
@@ -157,14 +158,17 @@ def _applied_already(metadata: TableMetadata, picked: Snapshot) -> str | None:
 
 def _action(table: LoadedTable, picked: Snapshot) -> Action:
     added, others = _files(table, picked)
-    if picked.operation == "append" and not others:
+    # A change by key that found no row looks like an append, but may find some elsewhere.
+    by_key = KEYS_DELETED_BY in picked.summary
+    if picked.operation == "append" and not others and not by_key:
         return _Picked(Append(added), picked)
     if picked.summary.get("replace-partitions") == "true" and not others:
         isolation = Isolation(IsolationLevel.SERIALIZABLE, picked.parent_snapshot_id)
         return _Picked(ReplacePartitions(added, isolation), picked)
+    what = "a change of rows by key" if by_key else f"of operation {picked.operation!r}"
     raise InvalidOptionError(
-        f"table {table.name}: snapshot {picked.snapshot_id} cannot be cherry-picked: it is of "
-        f"operation {picked.operation!r}, and only appends, replacements of partitions and "
+        f"table {table.name}: snapshot {picked.snapshot_id} cannot be cherry-picked: it is "
+        f"{what}, and only appends, replacements of partitions and "
         "children of the current snapshot can be applied to other rows than they were made on"
     )
 

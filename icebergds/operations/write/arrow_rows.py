@@ -60,7 +60,8 @@ def change_rows(table: LoadedTable, options: WriteOptions, rows: ArrowRows) -> C
     """
     assert options.row_change is not None, "the options say which change"
     columns = schema_from_arrow(rows.schema)
-    can_keep = not isinstance(rows, pa.RecordBatchReader) and keeps_row_ids(table, options)
+    is_read_once = isinstance(rows, pa.RecordBatchReader)
+    can_keep = not is_read_once and keeps_row_ids(table, options, rows.schema.names)
     change = replace(options.row_change, keys_meet=True)
     prepared, task, table = prepare_key_change(
         table, options, change, rows.schema, columns, keeps_row_ids=can_keep

@@ -78,7 +78,8 @@ def prepare_key_change(
         state = table.state
     schema = state.metadata.schema()
     # The column that orders rows need not be a column of the table.
-    extra = None if ordered is None or schema.find_id(ordered, False) else ordered
+    is_extra = ordered is not None and ordered not in control and not schema.find_id(ordered, False)
+    extra = ordered if is_extra else None
     rows = pa.schema([field for field in incoming if field.name != extra])
     key_ids = key_ids_of(state, change.keys)
     delete_spec = _delete_spec(options, state, key_ids)

@@ -46,9 +46,16 @@ from icebergds.scan.plan.task_groups import pack_files
 from icebergds.scan.read.deleted_keys import KeyHashing
 from icebergds.scan.read_plan import ReadPlan
 from icebergds.spec.json.name_mapping import table_name_mapping
-from icebergds.spec.manifest import DataFile, FileFormat, ManifestEntry, ManifestEntryStatus
+from icebergds.spec.manifest import (
+    DataFile,
+    FileFormat,
+    ManifestContent,
+    ManifestEntry,
+    ManifestEntryStatus,
+)
 from icebergds.spec.metadata import TableMetadata
 from icebergds.spec.partition import PartitionSpec
+from icebergds.spec.reserved import ROW_ID
 from icebergds.spec.schema import Schema
 from icebergds.spec.table_properties import UPSERT_MODE, UPSERT_RESOLVE_LIMIT_BYTES
 from icebergds.spec.types import IcebergType, TypeId
@@ -93,15 +100,18 @@ def upsert_mode(metadata: TableMetadata, chosen: str | None) -> UpsertMode:
     return UpsertMode(chosen or UPSERT_MODE.of(metadata.properties))
 
 
-def keeps_row_ids(table: LoadedTable, options: WriteOptions) -> bool:
+def keeps_row_ids(table: LoadedTable, options: WriteOptions, incoming: Iterable[str]) -> bool:
     """Whether a change by key looks up the rows that it replaces before it writes, for their ids.
 
-    For rows that can be computed twice.
+    Args:
+        incoming: the names of the columns of rows that can be computed twice.
     """
     change, metadata = options.row_change, table.metadata
     if change is None or change.operation is WriteOperation.DELETE or metadata.format_version < 3:
         return False
-    if metadata.head_of(options.branch) is None:
+    names = (*incoming, *(field.name for field in metadata.schema().fields))
+    # A file cannot have two columns of the name.
+    if metadata.head_of(options.branch) is None or ROW_ID.name in map(str.lower, names):
         return False
     return upsert_mode(metadata, change.mode) is not UpsertMode.EQUALITY_DELETES
 
@@ -174,7 +184,7 @@ class DeleteResolvedKeys:
         """
         found = self.resolver.resolve(base)
         given = None if self.replaced is None else self.replaced.row_ids
-        if given is not None and not np.isin(given, found.by_key.row_ids).all():
+        if given is not None and not np.isin(given, found.row_ids).all():
             # Another row may have one of these ids now.
             raise ValidationError(
                 f"table {base.name}: another commit changed rows that this change by key replaces, "
@@ -221,14 +231,14 @@ class Resolved:
         replaced: the deletes whose positions are in these, too.
         rows: how many rows they delete.
         keys: how many of the keys some rows have; None if it is not known.
-        by_key: the rows by their keys, as far as the ids of rows are known.
+        row_ids: the ids of these rows, as far as they are known.
     """
 
     deletes: tuple[DataFile, ...]
     replaced: tuple[DataFile, ...]
     rows: int
     keys: int | None
-    by_key: ReplacedRows
+    row_ids: npt.NDArray[np.int64]
 
 
 class KeyResolver:
@@ -299,8 +309,17 @@ class KeyResolver:
         return found, f"{size_text(found)} of manifests and the keys of {of_files}"
 
     def replaced(self, branch: str) -> ReplacedRows:
-        """The rows of the table, as it was loaded; errors are those of `resolve`."""
-        return self.resolve(commit_base(self._table.state, branch)).by_key
+        """The rows of the table, as it was loaded; errors are those of `resolve`.
+
+        Without the rows of data files from which other equality deletes may have deleted them
+        already: a row that is gone must not come back under its id.
+        """
+        base = commit_base(self._table.state, branch)
+        self.resolve(base)
+        planned = self._plan(base)
+        return ReplacedRows.of(
+            *_by_key(self._compared[path] for path in planned.own if path not in planned.others)
+        )
 
     def resolve(self, base: CommitBase) -> Resolved:
         """Finds the rows in the snapshot that a commit builds on, and writes their deletes.
@@ -326,7 +345,7 @@ class KeyResolver:
             tuple(own),
             sum(one.rows for one in found.values()),
             len(distinct) if is_known else None,
-            _by_key(found.values()),
+            _by_key(found.values())[1],
         )
 
     def clean_up(self, kept: Iterable[DataFile]) -> None:
@@ -343,17 +362,16 @@ class KeyResolver:
     def _plan(self, base: CommitBase) -> _Planned:
         parent, metadata = base.parent, base.metadata
         if parent is None:
-            return _Planned(None, PackedFiles.of(()), {}, {}, False)
+            return _Planned(None, PackedFiles.of(()), {}, {}, frozenset())
         if self._planned is not None and self._planned.snapshot_id == parent.snapshot_id:
             return self._planned
-        # The table may lack the spec, or have another one under its id.
-        spec = self._spec
-        if metadata.specs_by_id.get(spec.spec_id) != spec:
-            spec = replace(spec, spec_id=max(metadata.specs_by_id) + 1)
+        spec = _spec_for(self._spec, base)
+        keys = self._keys
+        if spec != self._spec:
+            keys = tuple(replace(key, spec_id=spec.spec_id, partition=()) for key in keys)
         number = base.sequence_number
         pending = tuple(
-            ManifestEntry(ManifestEntryStatus.ADDED, 0, number, number, file)
-            for file in (replace(key, spec_id=spec.spec_id) for key in self._keys)
+            ManifestEntry(ManifestEntryStatus.ADDED, 0, number, number, key) for key in keys
         )
         ours = {id(entry) for entry in pending}
 
@@ -427,14 +445,14 @@ class _Planned:
         files: with only the new ones among their equality deletes.
         own: their position deletes that apply to no other file, by path.
         before: the identities of all their position deletes, by path.
-        others: whether other equality deletes apply to some of them, and may delete the same rows.
+        others: those to which other equality deletes apply, which may delete the same rows.
     """
 
     snapshot_id: int | None
     files: PackedFiles
     own: Mapping[str, Sequence[DataFile]]
     before: Mapping[str, frozenset[FileKey]]
-    others: bool
+    others: AbstractSet[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -452,11 +470,28 @@ class _Compared:
     row_ids: npt.NDArray[np.int64] | None
 
 
+def _spec_for(spec: PartitionSpec, base: CommitBase) -> PartitionSpec:
+    """The partition spec with which keys apply to all data files that may have them."""
+    specs = base.metadata.specs_by_id
+    # The table may lack the spec, or have another one under its id.
+    if specs.get(spec.spec_id) == spec and (
+        spec.is_unpartitioned
+        or all(
+            manifest.partition_spec_id == spec.spec_id
+            for manifest in base.manifests_of(ManifestContent.DATA)
+            if manifest.added_files_count or manifest.existing_files_count
+        )
+    ):
+        return spec
+    # Keys in a partition apply to no data file of another spec, which others may have added.
+    return PartitionSpec(max(specs) + 1)
+
+
 def _planned(snapshot_id: int, files: PackedFiles, ours: AbstractSet[int], name: str) -> _Planned:
     # Many files share one tuple of deletes.
     kept: dict[int, tuple[ManifestEntry, ...]] = {}
-    for deletes in files.deletes:
-        keys = deletes.equality_deletes
+    of_keys = [deletes.equality_deletes for deletes in files.deletes]
+    for keys in of_keys:
         kept[id(keys)] = tuple(entry for entry in keys if id(entry) in ours)
     paths = files.entries.paths.to_pylist()
     if len(set(paths)) < len(paths):
@@ -466,6 +501,7 @@ def _planned(snapshot_id: int, files: PackedFiles, ours: AbstractSet[int], name:
             "deleted by position; set write.upsert.mode to equality-deletes"
         )
     by_position = [[e.data_file for e in deletes.position_deletes] for deletes in files.deletes]
+    has_others = [len(kept[id(keys)]) < len(keys) for keys in of_keys]
     own = [[f for f in of_file if only_data_path(f) is not None] for of_file in by_position]
     before = [frozenset(map(file_key, of_file)) for of_file in by_position]
     return _Planned(
@@ -479,16 +515,17 @@ def _planned(snapshot_id: int, files: PackedFiles, ours: AbstractSet[int], name:
         ),
         {path: own[at] for path, at in zip(paths, files.delete_numbers, strict=True)},
         {path: before[at] for path, at in zip(paths, files.delete_numbers, strict=True)},
-        any(len(kept[id(d.equality_deletes)]) < len(d.equality_deletes) for d in files.applied()),
+        {path for path, at in zip(paths, files.delete_numbers, strict=True) if has_others[at]},
     )
 
 
-def _by_key(found: Iterable[_Compared]) -> ReplacedRows:
+def _by_key(found: Iterable[_Compared]) -> tuple[Hashes, npt.NDArray[np.int64]]:
+    """The hashes of keys and the ids of rows, as far as both are known."""
     known = [(each.keys, each.row_ids) for each in found]
     both = [(keys, ids) for keys, ids in known if keys is not None and ids is not None]
     hashes, row_ids = zip(*both, strict=True) if both else ((), ())
     no_ids = np.empty(0, np.int64)
-    return ReplacedRows.of(np.concatenate([_NO_KEYS, *hashes]), np.concatenate([no_ids, *row_ids]))
+    return np.concatenate([_NO_KEYS, *hashes]), np.concatenate([no_ids, *row_ids])
 
 
 def _place(file: DataFile) -> str:

@@ -63,7 +63,8 @@ def change_by_key(table: LoadedTable, df: DataFrame, options: WriteOptions) -> C
         change = replace(change, keys_meet=meet, is_ordered=change.order_by is not None)
         if change.order_by is not None:
             rows = _in_order(rows, change.order_by)
-    options, keeps = replace(options, row_change=change), keeps_row_ids(table, options)
+    keeps = keeps_row_ids(table, options, df.columns)
+    options = replace(options, row_change=change)
     planned = plan_job(options, df.schema, overwrite=False, table=table, keeps_row_ids=keeps)
     runner = SparkRunner(df.sparkSession)
     if not keeps:
