@@ -180,6 +180,19 @@ def test_bounds_of_long_texts_do_not_contradict(
     assert "partition columns" not in caplog.text
 
 
+@pytest.mark.parametrize("file_format", ["parquet", "orc", "avro"])
+def test_bounds_of_uuids_do_not_contradict(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, file_format: str
+) -> None:
+    properties = {"write.format.default": file_format}
+    table = new_table(tmp_path, schema_of(UUID), partition_by="c", properties=properties)
+    texts = ["000139e8-62f1-509b-a9c7-4345f78771c1", "ffffffff-ffff-ffff-ffff-fffffffffff1"]
+    table.append(pa.table({"id": pa.array([1, 2], pa.int64()), "c": texts}))
+    with caplog.at_level(logging.WARNING, "icebergds"):
+        assert [ids(load_table(table.location()), f"c = '{text}'") for text in texts] == [[1], [2]]
+    assert "partition columns" not in caplog.text
+
+
 def test_rewriting_moves_rows_to_the_partitions_of_their_values(builder: TableBuilder) -> None:
     table = opened(builder)
     table.rewrite_data_files(options={"rewrite-all": "true"})

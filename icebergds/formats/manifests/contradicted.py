@@ -25,7 +25,7 @@ from icebergds.spec.types import FixedType, IcebergType, TypeId, is_scalar
 _Mask = npt.NDArray[np.bool_]
 
 # Bounds of these may be shortened, or are compared by their bytes.
-_OF_BYTES = frozenset({TypeId.STRING, TypeId.BINARY, TypeId.UUID})
+_OF_BYTES = frozenset({TypeId.STRING, TypeId.BINARY})
 # Bounds of ORC files are rounded to milliseconds, and by some writers to the one beyond.
 _WITHIN_TWO_MILLISECONDS = {
     TypeId.TIMESTAMP: 1_999,
@@ -82,6 +82,8 @@ def _bounds_differ(
         return _numbers_differ(field_type, values, lower, is_orc, is_lower=True) | _numbers_differ(
             field_type, values, upper, is_orc, is_lower=False
         )
+    if type_id is TypeId.UUID:
+        return _uuids_differ(storage(values), lower, upper)
     if type_id in _OF_BYTES or isinstance(field_type, FixedType):
         return _bytes_differ(storage(values).cast(pa.binary()), lower, upper)
     mask = np.zeros(len(values), np.bool_)
@@ -119,6 +121,23 @@ def _bytes_differ(values: pa.Array, lower: pa.Array, upper: pa.Array) -> _Mask:
     is_cut = below & _are_prefixes(lower, values)
     above &= ~((is_cut | ~_mask(lower.is_valid())) & _mask(pc.greater(upper, values)))
     return (below & ~is_cut) | above
+
+
+def _uuids_differ(values: pa.Array, lower: pa.Array, upper: pa.Array) -> _Mask:
+    """Whether bounds are neither the values nor these rounded to a next first half, as written."""
+    full = values.fill_null(bytes(16))
+    halves = np.frombuffer(full.buffers()[1], ">u8", 2 * len(full), 16 * full.offset)
+    mask = np.zeros(len(values), np.bool_)
+    for bounds, step in ((lower, -1), (upper, 1)):
+        rounded = np.zeros_like(halves)
+        rounded[::2] = halves[::2].astype(np.uint64) + np.uint64(step % (1 << 64))
+        next_halves = pa.Array.from_buffers(
+            pa.binary(16), len(full), [None, pa.py_buffer(rounded.tobytes())]
+        )
+        is_own = _mask(pc.equal(bounds, values.cast(pa.binary())))
+        is_own |= _mask(pc.equal(bounds, next_halves.cast(pa.binary())))
+        mask |= _mask(bounds.is_valid()) & _mask(values.is_valid()) & ~is_own
+    return mask
 
 
 def _are_prefixes(shorter: pa.Array, values: pa.Array) -> _Mask:
