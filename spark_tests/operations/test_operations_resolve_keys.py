@@ -291,6 +291,19 @@ def test_what_is_cheap_is_deleted_by_position(tmp_path: Path) -> None:
     assert (2, "b", 1) in all_rows(table)
 
 
+def test_a_table_that_lists_a_file_twice_gets_equality_deletes(tmp_path: Path) -> None:
+    table = new_table(tmp_path, 2, mode="auto")
+    table.append(rows((1, "a", 1), (2, "a", 2)))
+    (file,) = (Path(table.location()) / "data").glob("*.parquet")
+    table.add_files([str(file)], check_duplicate_files=False)
+    with pytest.raises(ValidationError, match="more than once"):
+        table.upsert(rows((1, "b", 1)), "id", options={MODE: "positions"})
+    table.upsert(rows((1, "b", 1)), "id")
+    assert kinds_of_deletes(table) == {"keys": 1}
+    assert all_rows(table) == [(1, "b", 1), (2, "a", 2), (2, "a", 2)]
+    assert_no_file_left_over(table)
+
+
 def test_the_option_goes_before_the_property(tmp_path: Path) -> None:
     table = new_table(tmp_path)
     table.append(rows((1, "a", 1)))

@@ -192,7 +192,7 @@ def test_rows_are_found_at_the_commit(
     in_a_job: bool,
 ) -> None:
     if in_a_job:
-        monkeypatch.setattr("icebergds.operations.write.resolve_keys._BYTES_IN_PROCESS", 0)
+        monkeypatch.setattr("icebergds.operations.write.key_resolver._BYTES_IN_PROCESS", 0)
     table = people(tmp_path, version, properties=_BY_POSITION)
     source = changes(spark, (1, 1, "a"), (8, 0, "moved"), (90, 0, "new"))
     assert table.upsert(source, "id") == RowCounts(inserted=1, updated=2)

@@ -24,12 +24,12 @@ from icebergds.io.fileio import FileIO
 from icebergds.operations.runner import Runner
 from icebergds.operations.write.cleanup import WRITE_ID, delete_files
 from icebergds.operations.write.commit_options import commit_options
+from icebergds.operations.write.key_resolver import KeyResolver
 from icebergds.operations.write.options import WriteOptions
 from icebergds.operations.write.resolve_keys import (
     KEYS_DELETED_BY,
     DeleteResolvedKeys,
     FoundRows,
-    KeyResolver,
     resolves,
     upsert_mode,
 )
