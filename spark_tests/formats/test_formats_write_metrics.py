@@ -231,9 +231,9 @@ def test_a_variant_without_statistics_has_no_counts(tmp_path):
     assert written.value_counts == {2: 1}
 
 
-def test_geometries_are_counted_and_have_no_bounds(tmp_path):
+def test_geometries_are_counted_and_what_is_not_wkb_has_no_bounds(tmp_path):
     schema = EVERY_TYPE.select({71})
-    point = b"\x01\x01\x00\x00\x00" + bytes(16)
+    point = b"\x01\x01\x00\x00\x00" + bytes(15)
     written = write_file(tmp_path / "f", schema, [record_batch(schema, [(point,), (None,)])])
     assert (written.value_counts, written.null_value_counts) == ({71: 2}, {71: 1})
     assert not written.lower_bounds

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from icebergds.errors import InvalidDataError
+from icebergds.formats.arrow.bounding_boxes import is_geospatial
 from icebergds.formats.data_file.metrics_modes import MetricsKind, MetricsMode
 from icebergds.spec.types import (
     BINARY,
@@ -20,8 +21,6 @@ from icebergds.spec.types import (
     UNKNOWN,
     UUID,
     VARIANT,
-    GeographyType,
-    GeometryType,
     ScalarType,
 )
 from icebergds.spec.values.binary import to_bytes
@@ -50,12 +49,11 @@ def union_of(ranges: Iterable[Range | None]) -> Range | None:
 
 
 def has_bounds(field_type: ScalarType) -> bool:
-    """Whether bounds are kept for a type.
+    """Whether bounds are kept for a type that are the least and the greatest value.
 
-    Bounds of geometries are bounding boxes, which are not computed here.
+    Bounds of geometries and geographies are corners of a box.
     """
-    no_order = isinstance(field_type, GeometryType | GeographyType)
-    return not no_order and field_type not in (VARIANT, UNKNOWN)
+    return not is_geospatial(field_type) and field_type not in (VARIANT, UNKNOWN)
 
 
 def serialized_bounds(

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from icebergds.formats.arrow.bounding_boxes import Box, box_of, corners, is_geospatial
 from icebergds.formats.data_file.bounds import Range, has_bounds, serialized_bounds
 from icebergds.formats.data_file.metrics_modes import MetricsMode, MetricsModes
 from icebergds.spec.schema import Schema
@@ -50,6 +51,11 @@ class FileMetrics:
         if upper is not None:
             self.upper_bounds[column.field_id] = upper
 
+    def add_box(self, field_id: int, box: Box) -> None:
+        """Sets the bounds of a geometry or geography, which no metrics mode shortens."""
+        if (found := corners(box)) is not None:
+            self.lower_bounds[field_id], self.upper_bounds[field_id] = found
+
 
 @dataclass(frozen=True, slots=True)
 class MeasuredColumn:
@@ -67,6 +73,11 @@ class MeasuredColumn:
     @property
     def has_bounds(self) -> bool:
         return self.mode.has_bounds and has_bounds(self.field_type)
+
+    @property
+    def has_box(self) -> bool:
+        """Whether the bounds are corners of a box."""
+        return self.mode.has_bounds and is_geospatial(self.field_type)
 
     @property
     def is_floating(self) -> bool:
@@ -106,6 +117,8 @@ class BatchMetrics:
                 out.nan_value_counts[field_id] = measure.nans
             if measure.range is not None:
                 out.add_bounds(measure.column, measure.range)
+            if measure.box is not None:
+                out.add_box(field_id, measure.box)
         return out
 
 
@@ -131,6 +144,7 @@ class _Measure:
         self.nulls = 0
         self.nans = 0
         self.range: Range | None = None
+        self.box: Box | None = None
 
     def add(self, array: pa.Array) -> None:
         self.values += len(array)
@@ -140,6 +154,9 @@ class _Measure:
         if self.column.has_bounds:
             found = range_of(array)
             self.range = self.range if found is None else found.union(self.range)
+        # Once a value's extent is unknown, so is the column's.
+        if self.column.has_box and (self.box is None or self.box.is_known):
+            self.box = box_of(self.column.field_type, array).union(self.box)
 
 
 def _measured(

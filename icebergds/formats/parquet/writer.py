@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from icebergds.formats.arrow.bounding_boxes import is_geospatial
 from icebergds.formats.arrow.types import FIELD_ID
 from icebergds.formats.data_file.bounds import Range, union_of
 from icebergds.formats.data_file.column_metrics import (
@@ -51,8 +52,6 @@ from icebergds.spec.types import (
     STRING,
     VARIANT,
     FixedType,
-    GeographyType,
-    GeometryType,
 )
 
 # If a value is longer, Arrow's statistics have no range.
@@ -275,10 +274,10 @@ class _RowGroupMetrics:
     """Computes what footers lack: NaN counts, ranges of long values, metrics of geometries."""
 
     def __init__(self, columns: Sequence[MeasuredColumn]) -> None:
-        self._geospatial = BatchMetrics(c for c in columns if _is_geospatial(c))
+        self._geospatial = BatchMetrics(c for c in columns if is_geospatial(c.field_type))
         self._nans = {c: 0 for c in columns if c.is_floating}
         self._texts = [c for c in columns if c.has_bounds and _may_be_long(c)]
-        self.columns = [c for c in columns if not _is_geospatial(c)]
+        self.columns = [c for c in columns if not is_geospatial(c.field_type)]
         self.ranges: dict[tuple[int, int], Range] = {}
 
     def add(self, row_group: int, batches: Sequence[pa.RecordBatch]) -> None:
@@ -300,10 +299,6 @@ class _RowGroupMetrics:
         for column, count in self._nans.items():
             if column.field_id in metrics.value_counts:
                 metrics.nan_value_counts[column.field_id] = count
-
-
-def _is_geospatial(column: MeasuredColumn) -> bool:
-    return isinstance(column.field_type, GeometryType | GeographyType)
 
 
 def _may_be_long(column: MeasuredColumn) -> bool:

@@ -14,6 +14,7 @@ from typing import Any
 from icebergds.commit.repair_files import ColumnCorrection
 from icebergds.display import printable
 from icebergds.errors import FormatError
+from icebergds.formats.arrow.bounding_boxes import Box, corners, covers
 from icebergds.formats.data_file.bounds import Range, has_bounds
 from icebergds.formats.data_file.column_metrics import FileMetrics, MeasuredColumn
 from icebergds.formats.data_file.stored_file import StoredFile
@@ -57,6 +58,7 @@ class Measured:
 
     Attributes:
         ranges: of the values; columns without values, or whose range is not known, have none.
+        boxes: of geometries and geographies, only of those read from rows.
         is_exact: whether everything was read from rows; else, from the file's footer.
     """
 
@@ -64,6 +66,7 @@ class Measured:
     null_counts: Mapping[int, int]
     nan_counts: Mapping[int, int] = field(default_factory=dict)
     ranges: Mapping[int, Range] = field(default_factory=dict)
+    boxes: Mapping[int, Box] = field(default_factory=dict)
     is_exact: bool = False
 
 
@@ -76,7 +79,10 @@ def check_column(
         column: with the mode `full`.
     """
     yield from _counts(file, column, name, found)
-    yield from _bounds(file, column, name, found)
+    if column.has_box:
+        yield from _box(file, column, name, found)
+    else:
+        yield from _bounds(file, column, name, found)
 
 
 def check_column_sizes(file: DataFile, stored: StoredFile, schema: Schema) -> Iterator[Finding]:
@@ -115,6 +121,8 @@ def correction_of(file: DataFile, column: MeasuredColumn, found: Measured) -> Co
     metrics = FileMetrics()
     if column.has_bounds and (values := found.ranges.get(field_id)) is not None:
         metrics.add_bounds(column, values)
+    if column.has_box and (box := found.boxes.get(field_id)) is not None:
+        metrics.add_box(field_id, box)
     return ColumnCorrection(
         value_count=found.value_counts.get(field_id),
         null_count=found.null_counts.get(field_id),
@@ -187,6 +195,17 @@ def _bounds(
         value = values.least if is_lower else values.greatest
         if _excludes(column.field_type, bound, value, is_lower, slack, found.is_exact):
             yield _finding(file, name, _shown(column, bound), _shown(column, value), is_lower)
+
+
+def _box(file: DataFile, column: MeasuredColumn, name: str, found: Measured) -> Iterator[Finding]:
+    lower = file.lower_bounds.get(column.field_id)
+    upper = file.upper_bounds.get(column.field_id)
+    box = found.boxes.get(column.field_id)
+    if lower is None or upper is None or box is None or covers(lower, upper, box):
+        return
+    expected = corners(box)
+    shown = "no box" if expected is None else f"0x{expected[0].hex()} to 0x{expected[1].hex()}"
+    yield _finding(file, name, f"0x{lower[:32].hex()} to 0x{upper[:32].hex()}", shown, None)
 
 
 def _finding(

@@ -12,6 +12,7 @@ import pyarrow as pa
 from icebergds.commit.file_selection import FileKey, file_key
 from icebergds.commit.repair_files import ColumnCorrection, FileCorrection
 from icebergds.errors import FormatError, InvalidDataError
+from icebergds.formats.arrow.bounding_boxes import Box, box_of
 from icebergds.formats.data_file.bounds import Range, has_bounds
 from icebergds.formats.data_file.column_metrics import (
     MeasuredColumn,
@@ -297,6 +298,7 @@ def _from_rows(
     columns = [replace(c, path=(places[c.path[0]], *c.path[1:])) for c in columns]
     values, nulls, nans = ({c.field_id: 0 for c in columns} for _ in range(3))
     ranges: dict[int, Range] = {}
+    boxes: dict[int, Box] = {}
     constants = identity_constants(task.specs[file.spec_id], file.partition)
     opened = open_data_file(
         task.io,
@@ -315,9 +317,12 @@ def _from_rows(
                     nans[field_id] += count_nans(array)
                 if has_bounds(column.field_type) and (found := range_of(array)) is not None:
                     ranges[field_id] = found.union(ranges.get(field_id))
+                if column.has_box:
+                    box = box_of(column.field_type, array)
+                    boxes[field_id] = box.union(boxes.get(field_id))
     floating = {column.field_id for column in columns if column.is_floating}
     nans = {field_id: count for field_id, count in nans.items() if field_id in floating}
-    return Measured(values, nulls, nans, ranges, is_exact=True)
+    return Measured(values, nulls, nans, ranges, boxes, is_exact=True)
 
 
 def _vector(io: FileIO, each: FileToCheck) -> CheckedFile:
