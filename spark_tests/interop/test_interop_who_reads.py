@@ -121,9 +121,8 @@ _WRITTEN: dict[str, Build] = {
     "partitions by `timestamp_ns` itself": _values(
         ("t", "timestamp_ns", 1), version=3, partition="t"
     ),
-    "geometry, geography": _values(
-        ("g", "geometry", _POINT), ("h", "geography", _POINT), version=3
-    ),
+    "geometry": _values(("g", "geometry", _POINT), version=3),
+    "geography": _values(("h", "geography", _POINT), version=3),
     "unknown": _values(("u", "unknown", None), version=3),
     "variant in Parquet": _variants("parquet"),
     "the same, shredded": _variants("parquet", write__parquet__shred_variants="true"),

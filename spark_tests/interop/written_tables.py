@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import math
+import struct as packing
 from decimal import Decimal
 from typing import Any
 
@@ -717,10 +718,22 @@ def unknown_columns(writer: Writer, name: str) -> OurTable:
 
 @table
 def geometries(writer: Writer, name: str) -> OurTable:
-    columns = [("id!", "int"), ("g", "geometry"), ("h", "geography")]
-    written = writer.create(name, columns, version=3)
-    point = bytes.fromhex("0101000000000000000000f03f0000000000000040")
-    return written.append([{"id": 1, "g": point, "h": point}, {"id": 2}])
+    written = writer.create(name, [("id!", "int"), ("g", "geometry")], version=3)
+    return written.append([*({"id": at, "g": g} for at, g in enumerate(_SHAPES)), {"id": 9}])
+
+
+@table
+def geographies(writer: Writer, name: str) -> OurTable:
+    written = writer.create(name, [("id!", "int"), ("h", "geography")], version=3)
+    return written.append([*({"id": at, "h": h} for at, h in enumerate(_SHAPES)), {"id": 9}])
+
+
+# Points at both sides of 180, one with a height, and a line; DuckDB gives the least octet first.
+_SHAPES = [
+    packing.pack("<BI2d", 1, 1, 179, 2),
+    packing.pack("<BI3d", 1, 1001, -179, 3, 50),
+    packing.pack("<BII4d", 1, 2, 2, 178, -1, 178, 1),
+]
 
 
 def _replaced(writer: Writer, name: str, version: int) -> OurTable:

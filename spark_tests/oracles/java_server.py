@@ -148,6 +148,25 @@ class Server:
             answers.append({"file": ours.location(), **described})
         return answers
 
+    def corners(self, table: str) -> list[dict[str, list[list[float]]]]:
+        """For each data file the bounds of its geometries and geographies, as Java parses them."""
+        java = self._iceberg.load(table).java
+        parse = self._iceberg.api.types.Conversions.fromByteBuffer
+        answers = []
+        for task in self._iceberg.list_of(java.newScan().includeColumnStats().planFiles()):
+            found = {}
+            for field_id, lower in task.file().lowerBounds().items():
+                kind = java.schema().findType(field_id)
+                if kind.typeId().name() in ("GEOMETRY", "GEOGRAPHY"):
+                    both = [parse(kind, lower), parse(kind, task.file().upperBounds()[field_id])]
+                    found[str(field_id)] = [self._coordinates(bound) for bound in both]
+            answers.append(found)
+        return answers
+
+    def _coordinates(self, bound: Any) -> list[float]:
+        more = [bound.z()] if bound.hasZ() else []
+        return [bound.x(), bound.y(), *more]
+
     def replay(self, table: str, operations: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
         """Does to a twin what was done to a table; see `oracles.java_replay`."""
         return replay(self._iceberg, table, operations, self.expression)
