@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias, Union, cast, get_args
 
@@ -130,11 +131,14 @@ def _parsed_type(name: str, text: str) -> IcebergType:
         fields = parse_schema(schema).fields
     except InvalidOptionError as error:
         # Types that are not allowed in a text schema, by their names in the specification.
-        try:
-            return parse_scalar(text.strip().lower())
-        except (InvalidMetadataError, UnsupportedFeatureError):
-            shown = str(error).removeprefix(f"schema {schema!r}: ")
-            raise InvalidOptionError(f"column {name!r}, type {text!r}: {shown}") from None
+        with suppress(InvalidMetadataError, UnsupportedFeatureError):
+            found = parse_scalar(text.strip())
+            # A number is one of Spark's, not the name of a coordinate reference system.
+            crs = getattr(found, "crs", "").lower()
+            if not crs.isdecimal() and crs != "any":
+                return found
+        shown = str(error).removeprefix(f"schema {schema!r}: ")
+        raise InvalidOptionError(f"column {name!r}, type {text!r}: {shown}") from None
     if len(fields) != 1 or fields[0].required or fields[0].doc is not None:
         raise InvalidOptionError(
             f"column {name!r}: its type is given as {text!r}, expected a type alone, such as "

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import uuid
 from collections.abc import Callable
-from datetime import date, datetime
+from datetime import date, datetime, time
 from decimal import Decimal
 
 from icebergds.expr.literals import is_near_skipped
@@ -19,6 +19,7 @@ from icebergds.spec.types import (
     FLOAT,
     INT,
     LONG,
+    TIME,
     TIMESTAMP,
     TIMESTAMP_NS,
     TIMESTAMPTZ,
@@ -40,6 +41,7 @@ _OWN_TYPES: dict[TypeId, tuple[type, ...]] = {
     TypeId.DOUBLE: _NUMBERS,
     TypeId.DECIMAL: _NUMBERS,
     TypeId.DATE: (date,),
+    TypeId.TIME: (time,),
     TypeId.TIMESTAMP: (datetime,),
     TypeId.TIMESTAMPTZ: (datetime,),
     TypeId.STRING: (str,),
@@ -60,6 +62,7 @@ _WHOLE = re.compile(r"[+-]?\d{1,19}", re.ASCII)
 _NUMBER = re.compile(r"[+-]?\d+(?:\.\d+)?", re.ASCII)
 # Text that Spark reads as one date.
 _DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
+_TIME = re.compile(r"\d\d:\d\d:\d\d(?:\.\d{1,6})?", re.ASCII)
 # Spark truncates further digits.
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\d(?:[ T][\d:]+(?:\.\d{1,6})?(?:[^\d.:].*)?)?", re.ASCII)
 
@@ -174,6 +177,8 @@ def _is_plain(field_type: IcebergType, text: str) -> bool:
             return _WHOLE.fullmatch(text) is not None and -limit <= int(text) < limit
         case _ if field_type == DATE:
             return _DATE.fullmatch(text) is not None
+        case _ if field_type == TIME:
+            return _TIME.fullmatch(text) is not None
         case _ if field_type in _TIMESTAMPS:
             return _MOMENT.fullmatch(text) is not None
         case _:

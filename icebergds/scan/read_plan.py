@@ -19,6 +19,22 @@ DEFAULT_DELETE_CACHE_BYTES = 512 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
+class ShownTypes:
+    """What Spark gets in the place of whole numbers.
+
+    Attributes:
+        times: TIME for times of day, which Spark refuses in most queries by default.
+        micros: timestamps for those of nanoseconds, rounded down to microseconds.
+    """
+
+    times: bool = False
+    micros: bool = False
+
+
+PLAIN_TYPES = ShownTypes()
+
+
+@dataclass(frozen=True, slots=True)
 class ReadPlan:
     """The part of a scan that is the same for all of its files.
 
@@ -30,6 +46,7 @@ class ReadPlan:
         for_changes: the scan feeds a row-level operation: `_file` may be a `file_token` or Spark's
             name of the file, and rows that do not match the filter may be returned.
         wrong_counts: what to do if a file's row count differs from its manifest.
+        shown: the types that Spark gets.
     """
 
     io: FileIO
@@ -42,6 +59,7 @@ class ReadPlan:
     delete_cache_bytes: int = DEFAULT_DELETE_CACHE_BYTES
     for_changes: bool = False
     wrong_counts: WrongCounts = WrongCounts.FAIL
+    shown: ShownTypes = PLAIN_TYPES
 
 
 def key_schema(schemas: Iterable[Schema], equality_ids: Iterable[int]) -> Schema:

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from icebergds.formats.arrow.arrays import storage, with_fields, without_nulls
 from icebergds.formats.arrow.converters import (
     Converter,
     FromColumn,
@@ -19,7 +20,8 @@ from icebergds.formats.arrow.converters import (
     MapConverter,
     StructConverter,
 )
-from icebergds.spark.types import spark_arrow_schema, spark_arrow_type
+from icebergds.scan.read_plan import PLAIN_TYPES, ShownTypes
+from icebergds.spark.types import spark_arrow_schema, spark_srid
 from icebergds.spec.schema import Schema
 from icebergds.spec.types import VARIANT, IcebergType, ListType, MapType, StructType, TypeId
 
@@ -28,10 +30,19 @@ _HEX_DIGITS = np.frombuffer(b"0123456789abcdef", dtype=np.uint8)
 _DIGIT_PLACES = np.array([i for i in range(36) if i not in (8, 13, 18, 23)])
 
 
-def shaper(schema: Schema) -> Callable[[pa.RecordBatch], pa.RecordBatch]:
-    """A function that converts batches in the storage types of `schema` to batches for Spark."""
-    target = spark_arrow_schema(schema)
-    converters = [_converter(field.field_type) for field in schema.fields]
+def shaper(
+    schema: Schema, shown: ShownTypes = PLAIN_TYPES
+) -> Callable[[pa.RecordBatch], pa.RecordBatch]:
+    """A function that converts batches in the storage types of `schema` to batches for Spark.
+
+    Args:
+        shown: the types that Spark gets.
+    """
+    target = spark_arrow_schema(schema, shown)
+    converters = [
+        _converter(field.field_type, wanted.type)
+        for field, wanted in zip(schema.fields, target, strict=True)
+    ]
 
     def shape(batch: pa.RecordBatch) -> pa.RecordBatch:
         columns = [
@@ -43,23 +54,27 @@ def shaper(schema: Schema) -> Callable[[pa.RecordBatch], pa.RecordBatch]:
     return shape
 
 
-def _converter(field_type: IcebergType) -> Converter:
-    target = spark_arrow_type(field_type)
+def _converter(field_type: IcebergType, target: pa.DataType) -> Converter:
     # Arrow ignores the nullability of nested fields and the names of list items when it compares
     # types, so nested arrays are always rebuilt; that copies no values.
     match field_type:
         case StructType(fields=fields):
-            sources = (FromColumn(at, _converter(f.field_type)) for at, f in enumerate(fields))
+            sources = (
+                FromColumn(at, _converter(each.field_type, target.field(at).type))
+                for at, each in enumerate(fields)
+            )
             return StructConverter(tuple(sources), target)
         case ListType():
-            return ListConverter(_converter(field_type.element_type), target)
+            return ListConverter(_converter(field_type.element_type, target.value_type), target)
         case MapType():
-            key, value = _converter(field_type.key_type), _converter(field_type.value_type)
-            return MapConverter(key, value, target)
+            key = _converter(field_type.key_type, target.key_type)
+            return MapConverter(key, _converter(field_type.value_type, target.item_type), target)
         case _ if field_type == VARIANT:
             binary = _Scalars(TypeId.BINARY, pa.binary())
             # Iceberg stores the metadata first, Spark the value.
             return StructConverter((FromColumn(1, binary), FromColumn(0, binary)), target)
+        case _ if (srid := spark_srid(field_type)) is not None:
+            return _Spatial(srid, target)
         case _:
             return _Scalars(field_type.type_id, target)
 
@@ -73,10 +88,29 @@ class _Scalars:
         match self.type_id:
             case TypeId.UUID:
                 return _uuid_text(array)
+            case TypeId.TIMESTAMP_NS | TypeId.TIMESTAMPTZ_NS if pa.types.is_timestamp(self.target):
+                # A cast would round times before 1970 up.
+                return pc.floor_temporal(array, unit="microsecond").cast(self.target)
+            case TypeId.TIME if pa.types.is_time(self.target):
+                return array.cast(self.target)
             case TypeId.TIME | TypeId.TIMESTAMP_NS | TypeId.TIMESTAMPTZ_NS:
                 return array.view(pa.int64())
             case _:
                 return array if array.type == self.target else array.cast(self.target)
+
+
+@dataclass(frozen=True, slots=True)
+class _Spatial:
+    """Gives WKB the form of Spark's geometries and geographies."""
+
+    srid: int
+    target: pa.StructType
+
+    def convert(self, array: pa.Array) -> pa.Array:
+        array = storage(array)
+        srids = pa.repeat(pa.scalar(self.srid, pa.int32()), len(array))
+        shapes = without_nulls(array) if array.null_count else array
+        return with_fields(array, self.target, [srids, shapes])
 
 
 def _uuid_text(array: pa.Array) -> pa.Array:

@@ -5,6 +5,7 @@ tinyint, smallint, int                     int
 timestamp / timestamp_ntz                  timestamptz / timestamp
 char, varchar, string (any collation)      string
 time                                       time
+geometry, geography (Spark 4.2 or newer)   geometry, geography (format version 3)
 void                                       unknown (format version 3)
 variant                                    variant (format version 3)
 =========================================  =============================
@@ -19,7 +20,8 @@ import pyarrow as pa
 from pyspark.sql import types as spark
 
 from icebergds.errors import InvalidDataError
-from icebergds.spark.types import spark_arrow_type
+from icebergds.formats.arrow.spatial import geography_of, geometry_of
+from icebergds.spark.types import spark_arrow_type, spark_srid
 from icebergds.spec.evolution.union_by_name import all_optional
 from icebergds.spec.schema import Schema
 from icebergds.spec.types import (
@@ -37,6 +39,8 @@ from icebergds.spec.types import (
     UNKNOWN,
     VARIANT,
     DecimalType,
+    GeographyType,
+    GeometryType,
     IcebergType,
     ListType,
     MapType,
@@ -141,17 +145,33 @@ def _iceberg_type(data_type: spark.DataType, next_id: Callable[[], int], name: s
             text = data_type.simpleString()
             if text.startswith("time("):
                 return TIME
-            found = _ICEBERG_TYPES.get(text)
+            found = _spatial_type(data_type) or _ICEBERG_TYPES.get(text)
             if found is None:
                 raise InvalidDataError(f"column {name!r} has the Spark type {text}, {_why(text)}")
             return found
 
 
+def _spatial_type(data_type: spark.DataType) -> IcebergType | None:
+    """The type of Spark's own geometries and geographies; None for others."""
+    found: GeometryType | GeographyType | None = None
+    match data_type:
+        case spark.GeometryType():
+            found = geometry_of(data_type.srid)
+        case spark.GeographyType():
+            found = geography_of(data_type.srid)
+    return None if found is None or spark_srid(found) is None else found
+
+
 def _why(text: str) -> str:
+    if text.endswith("(any)"):
+        return (
+            "of which every value has a coordinate reference system of its own, and Iceberg's "
+            "columns have one; give them the same with st_setsrid(..., 4326)"
+        )
     if text.startswith(("geometry(", "geography(")):
         return (
-            "which icebergds does not write; write st_asbinary of it to a column of type "
-            "geometry, geography or binary"
+            "which icebergds does not write with this version of Spark; write st_asbinary of it to "
+            "a column of type geometry, geography or binary"
         )
     return "which Iceberg does not support; cast it to another type before the write"
 

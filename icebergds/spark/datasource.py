@@ -91,7 +91,7 @@ class IcebergDataSource(DataSource):
         if (planned := planned_load(self.options)) is not None:
             self._chose_columns = True
             plan, _ = planned
-            return spark_schema(plan.columns)
+            return spark_schema(plan.columns, plan.shown)
         check_stream_options(self.options)
         if self._pin_metadata_table() is not None:
             self._chose_columns = True
@@ -100,10 +100,11 @@ class IcebergDataSource(DataSource):
         self._chose_columns = True
         check_read(load.options, load.state, load.snapshot, load.schema)
         columns = chosen_columns(load.options, load.state.metadata, load.schema)
+        shown = spark_schema(columns, load.options.shown)
         branch = load.options.newest_of
         if branch is None or load.address.is_metadata_file:
-            return spark_schema(columns)
-        return marked_schema(spark_schema(columns), load.state.metadata, branch, load.snapshot)
+            return shown
+        return marked_schema(shown, load.state.metadata, branch, load.snapshot)
 
     @without_frames()
     def reader(self, schema: StructType) -> DataSourceReader:
@@ -203,7 +204,13 @@ class IcebergDataSource(DataSource):
     def _columns(self, schema: StructType, load: _Pinned) -> Schema:
         if not self._chose_columns:
             refuse_second_choice(load.options)
-        return project_load_schema(schema, load.state, load.schema, feed=load.options.feed)
+        return project_load_schema(
+            schema,
+            load.state,
+            load.schema,
+            feed=load.options.feed,
+            shown=load.options.shown,
+        )
 
     def __getstate__(self) -> dict[str, Any]:
         # Spark pickles the source before it plans, and may plan a load more than once, so the

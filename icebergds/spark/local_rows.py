@@ -9,6 +9,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from icebergds.formats.arrow.types import to_array
+from icebergds.scan.read_plan import PLAIN_TYPES, ShownTypes
 from icebergds.spark.arrow_output import shaper
 from icebergds.spark.jvm import Private, in_jvm, with_private
 from icebergds.spark.session import is_connect
@@ -36,16 +37,18 @@ def local_batches(
     batches: Iterable[pa.RecordBatch],
     *,
     are_nullable: bool = True,
+    shown: ShownTypes = PLAIN_TYPES,
 ) -> DataFrame:
     """A DataFrame of batches of few rows.
 
     Args:
         batches: in the storage types of the columns.
         are_nullable: whether all columns are nullable, whatever they are in the table.
+        shown: the types that Spark gets.
     """
-    shape = shaper(columns)
-    shaped = pa.Table.from_batches(map(shape, batches), spark_arrow_schema(columns))
-    schema = spark_schema(columns)
+    shape = shaper(columns, shown)
+    shaped = pa.Table.from_batches(map(shape, batches), spark_arrow_schema(columns, shown))
+    schema = spark_schema(columns, shown)
     if are_nullable:
         schema = all_nullable(schema)
 
@@ -72,13 +75,16 @@ def local_batches(
     return with_private(Private.LOCAL_ROWS, by_stream, by_python)
 
 
-def no_rows(spark: SparkSession, columns: Schema) -> DataFrame:
+def no_rows(spark: SparkSession, columns: Schema, shown: ShownTypes = PLAIN_TYPES) -> DataFrame:
     """An empty DataFrame that Spark knows to be empty when it plans a query.
 
     Spark would compile conditions on local rows at once, and fails to compile `typeof`; with
     partitions it first finds that there are none.
+
+    Args:
+        shown: the types that Spark gets.
     """
-    schema = spark_schema(columns)
+    schema = spark_schema(columns, shown)
 
     def by_python() -> DataFrame:
         return spark.createDataFrame([], schema).coalesce(1)

@@ -65,7 +65,7 @@ def read_partition(plan: ReadPlan, partition: InputPartition) -> Iterator[pa.Rec
     settle_worker()
     with without_frames():
         task_group = unpack_task_group(partition.packed)
-        yield from map(shaper(plan.columns), read_task_group(plan, task_group))
+        yield from map(shaper(plan.columns, plan.shown), read_task_group(plan, task_group))
 
 
 @dataclass(frozen=True, slots=True)

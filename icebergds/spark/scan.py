@@ -103,7 +103,7 @@ def scan_by_reader(
     """
     frame, files = None, scan.files
     if not files:
-        return no_rows(spark, scan.plan.columns), ()
+        return no_rows(spark, scan.plan.columns, scan.plan.shown), ()
     native: Sequence[PlannedFile] = ()
     if ways is None and scan.for_native:
         ways = reading_ways(spark, scan)
@@ -140,7 +140,7 @@ def local_scan(spark: SparkSession, scan: PlannedScan, first: FirstRows | None) 
         return None
     rows = sum(batch.num_rows for batch in batches)
     _LOG.info("table %s: the driver reads %d rows", scan.state.name, rows)
-    return local_batches(spark, scan.plan.columns, batches)
+    return local_batches(spark, scan.plan.columns, batches, shown=scan.plan.shown)
 
 
 def most_local_rows(spark: SparkSession) -> int:

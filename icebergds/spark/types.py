@@ -5,12 +5,15 @@ Types without an exact counterpart in Spark, and variant:
 =============================  ============================================================
 uuid                           string, lower case with hyphens
 fixed(L)                       binary
-time                           bigint, microseconds since midnight
 timestamp_ns, timestamptz_ns   bigint, nanoseconds since 1970-01-01T00:00 (UTC if tz)
-geometry, geography            binary, well-known binary (WKB)
+time                           bigint, microseconds since midnight
 unknown                        void
 variant                        variant
 =============================  ============================================================
+
+Reads may ask for other types in the place of bigint (`ShownTypes`). Geometries and geographies are
+Spark's own from Spark 4.2 on, if Spark knows their coordinate reference system, and otherwise
+well-known binary (WKB).
 """
 
 from __future__ import annotations
@@ -18,11 +21,17 @@ from __future__ import annotations
 from typing import TypeVar, cast
 
 import pyarrow as pa
+import pyspark
 from pyspark.sql import types as spark
 
+from icebergds.formats.arrow.spatial import spatial_struct, srid_of
+from icebergds.scan.read_plan import PLAIN_TYPES, ShownTypes
 from icebergds.spec.schema import Schema
 from icebergds.spec.types import (
+    TIME,
     DecimalType,
+    GeographyType,
+    GeometryType,
     IcebergType,
     ListType,
     MapType,
@@ -33,6 +42,9 @@ from icebergds.spec.types import (
 
 _Type = TypeVar("_Type", bound=spark.DataType)
 
+# Spark 4.1 has geometries and geographies, but refuses them unless a setting is on.
+_HAS_SHAPES = tuple(map(int, pyspark.__version__.split(".")[:2])) >= (4, 2)
+
 _SPARK_TYPES: dict[TypeId, spark.DataType] = {
     TypeId.BOOLEAN: spark.BooleanType(),
     TypeId.INT: spark.IntegerType(),
@@ -40,7 +52,6 @@ _SPARK_TYPES: dict[TypeId, spark.DataType] = {
     TypeId.FLOAT: spark.FloatType(),
     TypeId.DOUBLE: spark.DoubleType(),
     TypeId.DATE: spark.DateType(),
-    # Spark has a TIME type, but refuses queries as simple as count() on it by default.
     TypeId.TIME: spark.LongType(),
     TypeId.TIMESTAMP: spark.TimestampNTZType(),
     TypeId.TIMESTAMPTZ: spark.TimestampType(),
@@ -52,14 +63,17 @@ _SPARK_TYPES: dict[TypeId, spark.DataType] = {
     TypeId.BINARY: spark.BinaryType(),
     TypeId.UNKNOWN: spark.NullType(),
     TypeId.VARIANT: spark.VariantType(),
-    TypeId.GEOMETRY: spark.BinaryType(),
-    TypeId.GEOGRAPHY: spark.BinaryType(),
 }
 
 READ_AS_ANOTHER_TYPE = frozenset(
-    {TypeId.UUID, TypeId.TIMESTAMP_NS, TypeId.TIMESTAMPTZ_NS, TypeId.TIME, TypeId.FIXED}
+    {TypeId.UUID, TypeId.TIMESTAMP_NS, TypeId.TIMESTAMPTZ_NS, TypeId.FIXED}
 )
-"""Types that Spark reads as another type: a literal of Spark's is not a value of the column."""
+"""Types that Spark reads as another type: a literal of Spark's is not a value of the column.
+
+Whole numbers are no values of times, so that these need not be among them.
+"""
+
+_MICROS = {TypeId.TIMESTAMP_NS: TypeId.TIMESTAMP, TypeId.TIMESTAMPTZ_NS: TypeId.TIMESTAMPTZ}
 
 # Spark prescribes the order of the fields and the field metadata that marks a variant.
 _VARIANT = pa.struct(
@@ -87,35 +101,46 @@ _ARROW_TYPES: dict[TypeId, pa.DataType] = {
     TypeId.BINARY: pa.binary(),
     TypeId.UNKNOWN: pa.null(),
     TypeId.VARIANT: _VARIANT,
-    TypeId.GEOMETRY: pa.binary(),
-    TypeId.GEOGRAPHY: pa.binary(),
 }
 
 
-def spark_schema(schema: Schema) -> spark.StructType:
+def spark_srid(field_type: IcebergType) -> int | None:
+    """The SRID of a geometry or geography that Spark has as its own type; None if it has none."""
+    return srid_of(field_type) if _HAS_SHAPES else None
+
+
+def spark_schema(schema: Schema, shown: ShownTypes = PLAIN_TYPES) -> spark.StructType:
     """The Spark schema of an Iceberg schema; the doc of a field becomes its comment."""
-    return _spark_struct(schema.fields)
+    return _spark_struct(schema.fields, shown)
 
 
-def spark_type(field_type: IcebergType) -> spark.DataType:
+def spark_type(field_type: IcebergType, shown: ShownTypes = PLAIN_TYPES) -> spark.DataType:
     """The Spark type of an Iceberg type."""
     match field_type:
         case StructType(fields=fields):
-            return _spark_struct(fields)
+            return _spark_struct(fields, shown)
         case ListType():
             return spark.ArrayType(
-                spark_type(field_type.element_type), not field_type.element_required
+                spark_type(field_type.element_type, shown), not field_type.element_required
             )
         case MapType():
             return spark.MapType(
-                spark_type(field_type.key_type),
-                spark_type(field_type.value_type),
+                spark_type(field_type.key_type, shown),
+                spark_type(field_type.value_type, shown),
                 not field_type.value_required,
             )
         case DecimalType(precision=precision, scale=scale):
             return spark.DecimalType(precision, scale)
+        case GeometryType() | GeographyType():
+            srid = spark_srid(field_type)
+            if srid is None:
+                return spark.BinaryType()
+            is_flat = isinstance(field_type, GeometryType)
+            return spark.GeometryType(srid) if is_flat else spark.GeographyType(srid)
+        case _ if field_type == TIME and shown.times:
+            return spark.TimeType(6)
         case _:
-            return _SPARK_TYPES[field_type.type_id]
+            return _SPARK_TYPES[_shown_id(field_type.type_id, shown)]
 
 
 def all_nullable(data_type: _Type) -> _Type:
@@ -139,34 +164,45 @@ def all_nullable(data_type: _Type) -> _Type:
     return cast(_Type, nullable)
 
 
-def spark_arrow_schema(schema: Schema) -> pa.Schema:
+def spark_arrow_schema(schema: Schema, shown: ShownTypes = PLAIN_TYPES) -> pa.Schema:
     """The Arrow schema that Spark requires of batches, including nullability at every level."""
-    return pa.schema([_arrow_field(field) for field in schema.fields])
+    return pa.schema([_arrow_field(field, shown) for field in schema.fields])
 
 
-def spark_arrow_type(field_type: IcebergType) -> pa.DataType:
+def spark_arrow_type(field_type: IcebergType, shown: ShownTypes = PLAIN_TYPES) -> pa.DataType:
     """The Arrow type that Spark requires for an Iceberg type."""
     match field_type:
         case StructType(fields=fields):
-            return pa.struct([_arrow_field(field) for field in fields])
+            return pa.struct([_arrow_field(field, shown) for field in fields])
         case ListType():
-            return pa.list_(_arrow_field(field_type.element_field))
+            return pa.list_(_arrow_field(field_type.element_field, shown))
         case MapType():
             return pa.map_(
-                spark_arrow_type(field_type.key_type), _arrow_field(field_type.value_field)
+                spark_arrow_type(field_type.key_type, shown),
+                _arrow_field(field_type.value_field, shown),
             )
         case DecimalType(precision=precision, scale=scale):
             return pa.decimal128(precision, scale)
+        case GeometryType() | GeographyType():
+            srid = spark_srid(field_type)
+            return pa.binary() if srid is None else spatial_struct(field_type, srid)
+        case _ if field_type == TIME and shown.times:
+            # Spark keeps nanoseconds, whatever the precision.
+            return pa.time64("ns")
         case _:
-            return _ARROW_TYPES[field_type.type_id]
+            return _ARROW_TYPES[_shown_id(field_type.type_id, shown)]
 
 
-def _spark_struct(fields: tuple[NestedField, ...]) -> spark.StructType:
+def _shown_id(type_id: TypeId, shown: ShownTypes) -> TypeId:
+    return _MICROS.get(type_id, type_id) if shown.micros else type_id
+
+
+def _spark_struct(fields: tuple[NestedField, ...], shown: ShownTypes) -> spark.StructType:
     return spark.StructType(
         [
             spark.StructField(
                 field.name,
-                spark_type(field.field_type),
+                spark_type(field.field_type, shown),
                 not field.required,
                 {"comment": field.doc} if field.doc else None,
             )
@@ -175,5 +211,6 @@ def _spark_struct(fields: tuple[NestedField, ...]) -> spark.StructType:
     )
 
 
-def _arrow_field(field: NestedField) -> pa.Field:
-    return pa.field(field.name, spark_arrow_type(field.field_type), nullable=not field.required)
+def _arrow_field(field: NestedField, shown: ShownTypes) -> pa.Field:
+    arrow_type = spark_arrow_type(field.field_type, shown)
+    return pa.field(field.name, arrow_type, nullable=not field.required)

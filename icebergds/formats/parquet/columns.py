@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
+from icebergds.errors import UnsupportedFeatureError
 from icebergds.formats.arrow.types import FIELD_ID, to_arrow
 from icebergds.formats.data_file.file_schema import ColumnKind, FileColumn, columns_of
 from icebergds.formats.data_file.stored_columns import Dialect
@@ -70,6 +71,12 @@ def _data_type(field: NestedField) -> pa.DataType:
             return pa.uuid()
         case GeometryType():
             return _GeospatialType(_geoarrow_metadata(field_type.crs, None))
+        case GeographyType(algorithm=algorithm) if algorithm != "spherical":
+            raise UnsupportedFeatureError(
+                f"column {field.name!r} is of type {field_type}: pyarrow {pa.__version__} cannot "
+                "write geographies to Parquet whose edges are not spherical; set the table's "
+                "property 'write.format.default' to 'orc' or 'avro'"
+            )
         case GeographyType():
             return _GeospatialType(_geoarrow_metadata(field_type.crs, field_type.algorithm))
         case _:

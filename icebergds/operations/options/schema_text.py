@@ -13,6 +13,7 @@ from typing import NoReturn
 
 from icebergds.errors import InvalidFilterError, InvalidOptionError
 from icebergds.expr.sql_literals import extract_literals
+from icebergds.formats.arrow.spatial import geography_of, geometry_of
 from icebergds.spec.evolution.fresh_ids import with_fresh_ids
 from icebergds.spec.schema import Schema
 from icebergds.spec.types import (
@@ -77,10 +78,11 @@ _TYPES: dict[str, IcebergType] = {
 _DECIMALS = ("decimal", "dec", "numeric")
 _CHARACTERS = ("char", "character", "varchar")
 _NESTED = ("array", "map", "struct")
-_NAMES = (*_TYPES, *_DECIMALS, *_CHARACTERS, "time", *_NESTED)
+_SPATIAL = {"geometry": geometry_of, "geography": geography_of}
+_NAMES = (*_TYPES, *_DECIMALS, *_CHARACTERS, "time", *_SPATIAL, *_NESTED)
 _CLAUSES = ("default", "generated", "primary", "unique", "check", "references", "null")
-# Types of Iceberg that Spark's SQL does not have, or only since a version, under other parameters.
-_NOT_IN_TEXT = ("uuid", "fixed", "timestamp_ns", "timestamptz_ns", "geometry", "geography")
+# Types of Iceberg that Spark's SQL does not have.
+_NOT_IN_TEXT = ("uuid", "fixed", "timestamp_ns", "timestamptz_ns")
 # As deep as types in metadata may be nested.
 _MAX_DEPTH = 100
 _TOKEN = re.compile(
@@ -202,6 +204,8 @@ class _Parser:
         name = token.text.lower()
         if name in _NESTED:
             return self.nested(name, what, depth, prefix)
+        if name in _SPATIAL:
+            return self.spatial(name, what)
         numbers = self.numbers(name)
         if name in _DECIMALS and len(numbers) <= 2:
             return self.decimal(what, *numbers)
@@ -214,6 +218,24 @@ class _Parser:
                 self.collation()
             return _TYPES[name]
         raise self.unknown(what, name, numbers)
+
+    def spatial(self, name: str, what: str) -> IcebergType:
+        found = None
+        if self.takes("("):
+            token = self.take()
+            shown = f"{name}({token.text})"
+            if token.text.isdecimal() and len(token.text) <= 9:
+                found = _SPATIAL[name](int(token.text))
+            self.require(")", f"after the parameter of {name}")
+        else:
+            shown = name
+        if found is None:
+            raise self.error(
+                f"{what} has the type {shown}: expected the number of a coordinate reference "
+                f"system that Spark has, such as {name}(4326); for others, give the schema as "
+                "icebergds.Schema with the types of icebergds.types"
+            )
+        return found
 
     def collation(self) -> None:
         """Reads the name of a collation, which Iceberg's strings do not have."""

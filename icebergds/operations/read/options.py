@@ -42,7 +42,12 @@ from icebergds.operations.read.stream_options import STREAM_OPTIONS
 from icebergds.operations.read.time_travel import TimeTravel
 from icebergds.scan.plan.splits import SplitOptions
 from icebergds.scan.projection import FeedColumns, parse_column_list
-from icebergds.scan.read_plan import DEFAULT_BATCH_SIZE, DEFAULT_DELETE_CACHE_BYTES
+from icebergds.scan.read_plan import (
+    DEFAULT_BATCH_SIZE,
+    DEFAULT_DELETE_CACHE_BYTES,
+    PLAIN_TYPES,
+    ShownTypes,
+)
 from icebergds.spec.snapshot import MAIN_BRANCH
 
 METADATA_TABLE = "metadata-table"
@@ -50,6 +55,9 @@ METADATA_TABLE = "metadata-table"
 
 METADATA_AGGREGATES = "metadata-aggregates"
 """The option that, if false, has rows read for aggregates that metadata answers."""
+
+TIME_AS = "time-as"
+"""The option that says as what Spark gets times of day."""
 
 _KNOWN = (
     "path",
@@ -72,6 +80,8 @@ _KNOWN = (
     "batch-size",
     "delete-cache-bytes",
     "wrong-counts",
+    TIME_AS,
+    "timestamp-ns-as",
     "pushdown",
     METADATA_AGGREGATES,
     # Options of writes through a temporary view, which gives its options to reads and writes.
@@ -109,6 +119,7 @@ class ReadOptions:
         wrong_counts: what to do if the counts of rows or files in metadata are wrong.
         metadata_aggregates: whether aggregates may be answered from metadata; None to use the
             table's property.
+        shown: as in `ReadPlan`.
     """
 
     time_travel: TimeTravel = field(default_factory=TimeTravel)
@@ -124,6 +135,7 @@ class ReadOptions:
     changes: ChangeOptions | None = None
     wrong_counts: WrongCounts = WrongCounts.FAIL
     metadata_aggregates: bool | None = None
+    shown: ShownTypes = PLAIN_TYPES
 
     @staticmethod
     def of(
@@ -146,6 +158,7 @@ class ReadOptions:
         changes: ChangeOptions | None = None,
         wrong_counts: WrongCounts = WrongCounts.FAIL,
         metadata_aggregates: bool | None = None,
+        shown: ShownTypes = PLAIN_TYPES,
     ) -> ReadOptions:
         """Checks the options of a read.
 
@@ -190,6 +203,7 @@ class ReadOptions:
             changes,
             wrong_counts,
             metadata_aggregates,
+            shown,
         )
 
     @property
@@ -329,6 +343,11 @@ def parse_read_options(
             parse(given, "wrong-counts", one_of(*WrongCounts), WrongCounts.FAIL)
         ),
         metadata_aggregates=parse(given, METADATA_AGGREGATES, boolean, None),
+        shown=ShownTypes(
+            times=parse(given, TIME_AS, one_of("bigint", "time"), "bigint") == "time",
+            micros=parse(given, "timestamp-ns-as", one_of("bigint", "microseconds"), "bigint")
+            == "microseconds",
+        ),
     )
 
 

@@ -137,6 +137,7 @@ def make_read_plan(
         delete_cache_bytes=options.delete_cache_bytes,
         for_changes=options.for_changes,
         wrong_counts=options.wrong_counts,
+        shown=options.shown,
     )
 
 

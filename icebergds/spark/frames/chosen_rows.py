@@ -23,6 +23,7 @@ from icebergds.operations.read.planned_scan import PlannedScan, plan_scan
 from icebergds.operations.read.scan_summary import ScanSummary, summarize
 from icebergds.operations.read.snapshot_read import resolve_read
 from icebergds.scan.projection import project_columns
+from icebergds.scan.read_plan import PLAIN_TYPES
 from icebergds.spark.file_addresses import storage_obstacle
 from icebergds.spark.native import has_native_scans
 from icebergds.spark.scan import local_scan, mixed_obstacle, read_dataframe, scan_dataframe
@@ -129,7 +130,7 @@ def answered_rows(
 
 def may_answer(spark: SparkSession, state: TableState, options: ReadOptions) -> bool:
     """Whether aggregates of a read may be answered from metadata."""
-    if options.changes is not None:
+    if options.changes is not None or options.shown != PLAIN_TYPES:
         return False
     # A name that is not set is an error without a default, which takes a hundred calls to the JVM.
     if any(spark.conf.get(name, "true") == "false" for name in _SETTINGS):

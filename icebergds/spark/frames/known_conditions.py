@@ -78,6 +78,11 @@ def value_of(type_name: str, value: Any) -> Constant | None:
                 return Constant(_EPOCH + timedelta(microseconds=value))
             case "timestamp":
                 return Constant(_EPOCH.replace(tzinfo=UTC) + timedelta(microseconds=value))
+            case _ if type_name.startswith("time(") and isinstance(value, int):
+                # Nanoseconds, of which Python's times hold whole thousands.
+                micros, rest = divmod(value, 1000)
+                moment = datetime.min + timedelta(microseconds=micros)
+                return None if rest else Constant(moment.time())
             case "float":
                 # Spark sent the shortest decimal for the float, which was parsed as a double.
                 return Constant(float(np.float32(value)))

@@ -235,7 +235,8 @@ def load_of_state(
     chosen = columns(state, table_schema)
     plan = make_read_plan(options, state, table_schema, chosen)
     is_native = has_native_scans(spark, state) and native_obstacle_in(state, plan) is None
-    read = all_nullable(spark_schema(chosen)) if is_native else spark_schema(chosen)
+    read = spark_schema(chosen, options.shown)
+    read = all_nullable(read) if is_native else read
     return TableLoad(state, options, snapshot, plan, read, is_native)
 
 
@@ -245,7 +246,7 @@ def _columns(
     if schema is None:
         return chosen_columns(options, state.metadata, table_schema)
     refuse_second_choice(options)
-    return project_load_schema(schema, state, table_schema, feed=options.feed)
+    return project_load_schema(schema, state, table_schema, feed=options.feed, shown=options.shown)
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,8 +17,8 @@ from icebergds.expr.names import quote_name, resolve
 from icebergds.spark.errors import unlogged
 from icebergds.spark.row_level.conditions import Value, as_value, first_line
 from icebergds.spark.row_level.target import Target
-from icebergds.spark.types import all_nullable, spark_type
-from icebergds.spec.types import IcebergType, NestedField, StructType
+from icebergds.spark.types import all_nullable, spark_srid, spark_type
+from icebergds.spec.types import GeometryType, IcebergType, NestedField, StructType
 
 _TIMES = (spark.DateType, spark.TimestampType, spark.TimestampNTZType)
 _PLAIN = (spark.NumericType, spark.BooleanType, spark.StringType, *_TIMES)
@@ -109,6 +109,11 @@ def fitting(frame: DataFrame, value: Column, field: NestedField, what: str) -> C
         raise InvalidDataError(f"{what}: {first_line(error)}") from None
     if _same(found, wanted):
         return value
+    if isinstance(found, spark.BinaryType) and (srid := spark_srid(field.field_type)) is not None:
+        # Columns can be given WKB, as in other writes.
+        is_flat = isinstance(field.field_type, GeometryType)
+        made = f.st_geomfromwkb(value) if is_flat else f.st_geogfromwkb(value)
+        return f.st_setsrid(made, srid)
     if not _assignable(found, wanted, nested=False):
         raise InvalidDataError(
             f"{what} is of type {field.field_type}, but its value is of type "

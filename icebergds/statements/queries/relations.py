@@ -24,6 +24,7 @@ from icebergds.expr.sql_text import sql_text
 from icebergds.operations.metadata_tables.schemas import metadata_table_schema
 from icebergds.operations.read.options import ReadOptions
 from icebergds.operations.read.time_travel import TimeTravel
+from icebergds.scan.read_plan import PLAIN_TYPES
 from icebergds.spark.frames.chosen_rows import (
     AnsweredRows,
     answered_rows,
@@ -102,7 +103,10 @@ def open_relations(
             if branch is not None:
                 given = {**given, "branch": branch}
                 options = query_options(scope.spark, given)
-        schema = None if options.changes else schema_of_read(source.table._state, options)
+        # Rounded timestamps meet conditions that the stored ones do not, and answers from metadata
+        # have the plain types.
+        is_other = options.changes or options.shown != PLAIN_TYPES
+        schema = None if is_other else schema_of_read(source.table._state, options)
         found.append(Relation(reference, name, source, options, given, schema))
     return found
 
@@ -155,7 +159,7 @@ def source_schema(spark: SparkSession, source: NamedTable | View) -> StructType:
     options = query_options(spark, source.options)
     if options.changes is not None:
         return chosen_rows(spark, state, options, TRUE, None).schema
-    return spark_schema(schema_of_read(state, options))
+    return spark_schema(schema_of_read(state, options), options.shown)
 
 
 def table_frame(scope: NameScope, relation: Relation, needed: Needed) -> DataFrame:

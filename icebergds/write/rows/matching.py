@@ -23,11 +23,14 @@ from icebergds.formats.arrow.converters import (
     MapConverter,
     StructConverter,
 )
+from icebergds.formats.arrow.spatial import is_spatial_struct, spatial_obstacle
 from icebergds.formats.arrow.types import schema_to_arrow, to_arrow
 from icebergds.spec.schema import Schema
 from icebergds.spec.types import (
     BINARY,
     VARIANT,
+    GeographyType,
+    GeometryType,
     IcebergType,
     ListType,
     MapType,
@@ -182,6 +185,17 @@ class _Scalars:
 
 
 @dataclass(frozen=True, slots=True)
+class _Spatial:
+    """Takes the WKB of Spark's geometries and geographies, all of one SRID."""
+
+    target: pa.DataType
+
+    def convert(self, array: pa.Array) -> pa.Array:
+        # Flattened, so that it is null where the struct is.
+        return storage(array).flatten()[1].cast(self.target)
+
+
+@dataclass(frozen=True, slots=True)
 class _Assigned:
     field_type: ScalarType
     target: pa.DataType
@@ -297,6 +311,11 @@ def _plan_type(incoming: pa.DataType, wanted: IcebergType, place: _Place) -> Con
                 return StructConverter(
                     _plan_fields(_members(stored), _VARIANT_PARTS, place), target
                 )
+        case GeometryType() | GeographyType() if is_spatial_struct(stored):
+            obstacle = spatial_obstacle(stored, wanted)
+            if obstacle is not None:
+                raise InvalidDataError(f"{place} has values of type {wanted}, and {obstacle}")
+            return _Spatial(target)
         case _ if fits(stored, wanted):
             return _Scalars(wanted, target, place)
         case _ if _is_assigned(incoming, stored, wanted, place):
