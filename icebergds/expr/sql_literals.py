@@ -34,7 +34,8 @@ _MARGIN = timedelta(days=2)
 def extract_literals(text: str) -> tuple[str, list[str | bytes]]:
     """Replaces text and binary literals by placeholders '@0', '@1', ...; returns both.
 
-    Versions of sqlglot differ in how they unescape literals; here Spark's rules apply.
+    Versions of sqlglot differ in how they unescape literals; here Spark's rules apply. Numbers with
+    the suffix BD become casts of a placeholder: sqlglot before 30.29 drops their fraction digits.
     """
     outline: list[str] = []
     literals: list[str | bytes] = []
@@ -47,6 +48,10 @@ def extract_literals(text: str) -> tuple[str, list[str | bytes]]:
                 literals.append(_unhex(piece[2:-1], text))
             case "string":
                 literals.append(_unescape(piece[1:-1], piece[0], text))
+            case "exact":
+                literals.append(piece[:-2])
+                outline.append(f"CAST('@{len(literals) - 1}' AS {_exact_type(piece[:-2])})")
+                continue
             case "open":
                 raise InvalidFilterError(f"filter {text!r}: {piece} is not closed")
             case "comment" | "end":
@@ -279,12 +284,20 @@ _TOKEN = re.compile(
     | (?P<open>['"`])
     | (?P<comment>--|/\*)
     | (?P<end>;)
+    | (?P<exact>(?<![\w.])(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?[bB][dD]\b)
     | (?P<other>\w+|.)
     """,
     re.DOTALL | re.VERBOSE,
 )
 _ESCAPED = re.compile(r"\\(u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|[01][0-7]{2}|.)|'{2}|\"{2}", re.DOTALL)
 _CHARACTERS = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a"}
+
+
+def _exact_type(number: str) -> str:
+    """The type of a decimal literal: that of its digits."""
+    _, digits, exponent = Decimal(number).as_tuple()
+    scale = max(0, -int(exponent))
+    return f"DECIMAL({max(len(digits) + max(0, int(exponent)), scale)}, {scale})"
 
 
 def _unhex(digits: str, text: str) -> bytes:

@@ -21,6 +21,9 @@ from icebergds.errors import InvalidDataError, InvalidOptionError, MissingFileEr
 from icebergds.spec.schema import Schema
 from icebergds.spec.types import BINARY, LONG, STRING, ListType, NestedField, StructType
 
+# Before, a stream of its own views crashes pyarrow.
+_VIEWS = int(pa.__version__.partition(".")[0]) >= 25
+
 
 @dataclass(frozen=True)
 class Stream:
@@ -29,7 +32,7 @@ class Stream:
     table: pa.Table
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        types = {pa.string(): pa.string_view(), pa.binary(): pa.binary_view()}
+        types = {pa.string(): pa.string_view(), pa.binary(): pa.binary_view()} if _VIEWS else {}
         fields = [field.with_type(types.get(field.type, field.type)) for field in self.table.schema]
         reader = self.table.cast(pa.schema(fields)).to_reader()
         return reader.__arrow_c_stream__(requested_schema)
