@@ -59,7 +59,7 @@ def changes(of_spark: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(of_spark)
     def changes(self: Any, tableName: str) -> Any:  # noqa: N803 - the name in PySpark
         session = session_of_verb(self)
-        name = _our_name(session, tableName) if isinstance(tableName, str) else None
+        name = our_name(session, tableName)
         if name is None:
             return of_spark(self, tableName)
         with acting_in(session):
@@ -70,17 +70,36 @@ def changes(of_spark: Callable[..., Any]) -> Callable[..., Any]:
     return changes
 
 
-def _our_name(session: SparkSession, table: str) -> str | None:
-    """The whole name of a table of our catalogs; None for others."""
+def our_name(session: SparkSession, table: object) -> str | None:
+    """The whole name of a table of our catalogs, as the session means it; None for others.
+
+    In a session that was registered with `sql=True`, `USE` names what a name leaves out.
+    """
     known = registered(session)
-    if known is not None and known.statements is not None:
+    if known is None or not isinstance(table, str):
+        return None
+    if known.statements is not None:
         return known.statements.whole_name(session, table)
-    return table if known is not None and names_our_table(session, table) else None
+    return table if names_our_table(session, table) else None
 
 
 def has_format(verb: Any) -> bool:
     """Whether this format was chosen for a reader or writer."""
     return getattr(verb, _IS_FORMAT, False)
+
+
+def is_ours_by_name(verb: Any, setting: str, table: str) -> bool:
+    """Whether we handle a reader or writer of a table by name: by its format, or else by the name.
+
+    One that names no format gets ours if the name is that of a table of our catalogs.
+    """
+    if hasattr(verb, _IS_FORMAT):
+        return is_ours(verb, setting)
+    session = session_of_verb(verb)
+    if not is_on(session, setting) or our_name(session, table) is None:
+        return False
+    verb.format(FORMAT)
+    return True
 
 
 def is_ours(verb: Any, setting: str) -> bool:
@@ -109,18 +128,22 @@ def session_of_verb(verb: Any) -> SparkSession:
     return session
 
 
-def named_table(given: Mapping[str, str], name: str) -> dict[str, str]:
+def named_table(
+    given: Mapping[str, str], name: str, spark: SparkSession | None = None
+) -> dict[str, str]:
     """The options of a table named as in Spark, beginning with a catalog.
 
     Args:
         given: the options so far; if they have `catalog`, `name` is the name in that catalog.
+        spark: the session whose `USE` names what the name leaves out.
 
     Raises:
         NoSuchTableError: the name does not begin with a known catalog.
     """
     if any(option.lower() == "catalog" for option in given):
         return {**given, "path": name}
-    catalog, identifier = named_catalog(name)
+    whole = None if spark is None else our_name(spark, name)
+    catalog, identifier = named_catalog(whole or name)
     if catalog is None:
         raise NoSuchTableError(
             f"table {name}: its name begins with no configured catalog ({known_catalogs(name)}). "

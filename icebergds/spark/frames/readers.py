@@ -27,12 +27,14 @@ from icebergds.spark.frames.table_load import MetadataLoad, open_load
 from icebergds.spark.jvm import Private, with_private
 from icebergds.spark.metadata_tables import LOCAL, metadata_table_frame
 from icebergds.spark.planned_load import PLANNED_SCAN
-from icebergds.spark.registered import need_source
+from icebergds.spark.registered import Statements, need_source, registered
 from icebergds.spark.session import acting_in, in_zone_of, is_connect
 from icebergds.spark.types import spark_schema
 from icebergds.spark.verbs import (
     READER,
+    has_format,
     is_ours,
+    is_ours_by_name,
     named_table,
     options_of,
     session_of_verb,
@@ -86,19 +88,28 @@ def load(of_spark: Callable[..., Any]) -> Callable[..., Any]:
 def table(of_spark: Callable[..., Any]) -> Callable[..., Any]:
     """`DataFrameReader.table` of a name in the option `catalog`, or after a catalog's name.
 
+    Without a format, names of tables of our catalogs are ours.
+
     The replacement raises NoSuchTableError if the name does not begin with a known catalog, and
     InvalidOptionError if it ends with a version (`t@v12`) and an option gives one, too.
     """
 
     @wraps(of_spark)
     def table(self: Any, tableName: str) -> Any:  # noqa: N803 - the name in PySpark
-        if not is_ours(self, READER):
+        plain, version = split_version(tableName)
+        names_format = has_format(self)
+        if not is_ours_by_name(self, READER, plain):
             return of_spark(self, tableName)
+        spark = session_of_verb(self)
         asked = _asked(self)
         options, schema = asked or ({}, None)
-        plain, version = split_version(tableName)
-        with acting_in(session_of_verb(self)):
-            given = named_table(options, plain)
+        statements = _statements_of(spark)
+        is_named_alone = asked is not None and not options and schema is None
+        if statements is not None and is_named_alone and not names_format:
+            # It knows views, too.
+            return statements.table(spark, tableName)
+        with acting_in(spark):
+            given = named_table(options, plain, spark)
         if twice := {name.lower() for name in given} & {name.lower() for name in version}:
             raise InvalidOptionError(
                 f"table {tableName}: option {twice.pop()!r} and the end of the name both say which "
@@ -111,6 +122,11 @@ def table(of_spark: Callable[..., Any]) -> Callable[..., Any]:
         return _loaded(self, given["path"], given, schema)
 
     return table
+
+
+def _statements_of(spark: SparkSession) -> Statements | None:
+    known = registered(spark)
+    return None if known is None else known.statements
 
 
 def _is_left_to_spark(given: Mapping[str, str]) -> bool:

@@ -14,7 +14,7 @@ from icebergds.errors import NoSuchTableError, UnsupportedFeatureError
 from icebergds.spark.registered import need_source, registered
 from icebergds.spark.session import acting_in, is_connect
 from icebergds.spark.session_verbs import refused
-from icebergds.spark.verbs import WRITER, has_format, is_ours
+from icebergds.spark.verbs import WRITER, has_format, is_ours, is_ours_by_name
 from icebergds.spark.writers import saves
 from icebergds.spark.writers.request import WriteRequest, request_of
 
@@ -71,7 +71,7 @@ def save_as_table(of_spark: Callable[..., Any]) -> Callable[..., Any]:
     ) -> None:
         if format is not None:
             self.format(format)
-        if is_ours(self, WRITER):
+        if is_ours_by_name(self, WRITER, name):
             _set(self, mode, partitionBy, options)
             with acting_in(self._spark):
                 saves.save_as_table(_request(self, name), name)
@@ -92,7 +92,7 @@ def insert_into(of_spark: Callable[..., Any]) -> Callable[..., Any]:
         tableName: str,  # noqa: N803 - the name in PySpark
         overwrite: bool | None = None,
     ) -> None:
-        if not is_ours(self, WRITER):
+        if not is_ours_by_name(self, WRITER, tableName):
             of_spark(self, tableName, overwrite)
             return
         if overwrite is not None:

@@ -80,7 +80,9 @@ def save_as_table(request: WriteRequest, name: str) -> None:
     given = {option: value for option, value in request.options.items() if option.lower() != "path"}
     path = [value for option, value in request.options.items() if option.lower() == "path"]
     location = {"location": path[-1]} if path else {}
-    options = _parsed(request, {**named_table(given, name), **location, **_CREATE})
+    options = _parsed(
+        request, {**named_table(given, name, request.df.sparkSession), **location, **_CREATE}
+    )
     if request.mode == "overwrite":
         create_or_replace(request.df, options)
     elif (table := table_to_write(options)) is None:
@@ -104,7 +106,7 @@ def insert_into(request: WriteRequest, name: str) -> None:
             "insertInto writes to a table that has its partitioning and order; leave partitionBy "
             "and sortBy out"
         )
-    given = named_table(request.options, name)
+    given = named_table(request.options, name, request.df.sparkSession)
     overwrite = request.mode == "overwrite"
     if overwrite and _is_dynamic(request) and not _names_rows(given):
         given["overwrite-mode"] = "dynamic"
