@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import pickle
 import subprocess
 import sys
-import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from functools import reduce
@@ -21,7 +19,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import lit
 from pyspark.sql.types import StructType
-from server_process import QUICK_SPARK
+from server_process import QUICK_SPARK, connect_port
 
 import icebergds
 from icebergds.spark.datasource import IcebergDataSource
@@ -162,11 +160,3 @@ def connect_server() -> Iterator[str]:
     with process:
         assert process.stdout is not None
         yield f"sc://localhost:{int(process.stdout.readline())}"
-
-
-@contextmanager
-def connect_port() -> Iterator[None]:
-    """PySpark knows one port for a server of Spark Connect: other test runs wait for it."""
-    with Path(tempfile.gettempdir(), "icebergds-spark-connect.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield

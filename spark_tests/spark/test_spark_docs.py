@@ -147,6 +147,7 @@ def _for_streaming(session: SparkSession, directory: Path) -> dict[str, Any]:
     kinds = catalog.create_table("db.kinds", "id bigint, balance double, op string, lsn bigint")
     kinds.append(session.sql("SELECT id, 1.5D AS balance, '+I' AS op, id AS lsn FROM range(3)"))
     catalog.create_table("db.accounts", "id bigint, balance double")
+    catalog.create_table("db.orders", _EVENTS)
     catalog.create_table("db.first", "id bigint").append(session.range(3))
     catalog.create_table("db.second", "id bigint")
     stream = session.readStream.format("icebergpy").option("catalog", "lake")

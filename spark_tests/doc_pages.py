@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[1]
 # Before a block that is not run: `<!-- not run: why -->`, which no reader sees.
 _BLOCK = re.compile(
     r"(?:^<!-- not run: (?P<reason>[^\n]+) -->\n)?^```(?P<language>\w*)\n(?P<code>.*?)^```$",
@@ -44,6 +44,23 @@ def blocks(path: Path) -> list[Block]:
     ]
 
 
+def section(page: str, heading: str) -> list[Block]:
+    """The blocks of a page below one of its headings of level 2."""
+    text = (ROOT / page).read_text()
+    begin = text.index(f"\n## {heading}\n") + 1
+    end = text.find("\n## ", begin)
+    first = text.count("\n", 0, begin) + 1
+    last = text.count("\n", 0, end if end >= 0 else len(text)) + 1
+    return [block for block in blocks(ROOT / page) if first < block.line <= last]
+
+
+def files(section: list[Block]) -> dict[str, str]:
+    """The files of a section: the code of blocks that begin with the name of one, as a comment."""
+    named = ((_FILE.match(block.code), block.code) for block in section)
+    return {name["name"]: code for name, code in named if name}
+
+
+_FILE = re.compile(r"(?:#|--) (?P<name>[\w/.-]+\.\w+)\n")
 _PLACES = re.compile(r"s3://(?:bucket|old)/|/(?:data|backup)/")
 
 
