@@ -6,13 +6,14 @@ BIN := $(VENV)/bin
 SPARK41 := .venv-spark41
 NEWEST := .venv-newest-python
 TOOLS := .venv-tools
+NEWEST_TOOLS := .venv-tools-newest
 NEWEST_PYTHON ?= $(lastword $(shell .ci/pythons.sh))
 # Each of them has a Spark session of its own: about 3 GB.
 SPARK_WORKERS ?= 2
 SERVERS ?= .ci/servers.sh
 PYTEST := -m pytest --quiet
 PLAIN := --numprocesses auto --dist worksteal \
-	--ignore spark_tests/spark --ignore spark_tests/interop
+	--ignore spark_tests/spark --ignore spark_tests/interop --ignore spark_tests/tools
 # In the order of the tests, which begin with the longest.
 SPARK := --numprocesses $(SPARK_WORKERS) --dist loadfile --no-loadscope-reorder
 
@@ -22,7 +23,7 @@ export PYSPARK_PYTHON = $(CURDIR)/$(BIN)/python
 export ICEBERGDS_JAVA_PYTHON = $(CURDIR)/$(SPARK41)/bin/python
 
 .PHONY: demo cdc maintenance tour test test-plain test-spark test-newest-python test-spark41 \
-	test-every-spark test-tools test-wheel nightly check interop docs wheel bench clean
+	test-every-spark test-tools test-matrix test-wheel nightly check interop docs wheel bench clean
 
 demo: $(VENV)/.installed-for-use
 	$(BIN)/python examples/demo.py
@@ -71,10 +72,17 @@ test-every-spark: $(SPARK41)/.installed
 	ICEBERGDS_PROFILE=pull PYSPARK_PYTHON=$(CURDIR)/$(SPARK41)/bin/python \
 		$(SPARK41)/bin/python $(PYTEST) $(SPARK) -m every_spark spark_tests/spark
 
-# Tools of others, with the packages that they want. dbt-core 2 is another program.
-test-tools: $(TOOLS)/.installed
+# Tools of others, with the packages that they want: on Spark 4.1, and on the newest. dbt-core 2 is
+# another program.
+test-tools: $(TOOLS)/.installed $(NEWEST_TOOLS)/.installed
 	PYSPARK_PYTHON=$(CURDIR)/$(TOOLS)/bin/python \
 		$(TOOLS)/bin/python $(PYTEST) spark_tests/tools
+	PYSPARK_PYTHON=$(CURDIR)/$(NEWEST_TOOLS)/bin/python \
+		$(NEWEST_TOOLS)/bin/python $(PYTEST) spark_tests/tools
+
+# The oldest and the newest packages that are supported, on every Python of the machine.
+test-matrix:
+	$(PYTHON) .ci/matrix.py
 
 # Everything: all examples and rounds, from a new seed; every test of Spark on Spark 4.1 too. A part
 # that fails does not keep the others from running.
@@ -189,6 +197,15 @@ $(NEWEST)/.installed: pyproject.toml Makefile
 
 $(TOOLS)/.installed: pyproject.toml Makefile
 	$(PYTHON) -m venv $(TOOLS)
-	$(TOOLS)/bin/python -m pip install --quiet --editable ".[sql-sqlite]" "pyspark==4.1.*" \
-		"dbt-core==1.11.*" "dbt-spark[session]==1.11.*" pytest pytest-rerunfailures hypothesis
+	$(TOOLS)/bin/python -m pip install --quiet --editable ".[cli,sql-sqlite]" \
+		"pyspark[connect,pipelines]==4.1.*" "dbt-core==1.11.*" "dbt-spark[session]==1.11.*" \
+		"pandas<3" sqlmesh pytest pytest-rerunfailures hypothesis
+	touch $@
+
+$(NEWEST_TOOLS)/.installed: pyproject.toml Makefile
+	$(PYTHON) -m venv $(NEWEST_TOOLS)
+	$(NEWEST_TOOLS)/bin/python -m pip install --quiet --editable ".[cli,sql-sqlite]" \
+		"pyspark[connect,pipelines]>=4.3" "ibis-framework[pyspark]" "pandera[pyspark]" "pandas<3" \
+		apache-airflow dagster great-expectations hatchling ipython jupysql sparksql-magic \
+		venv-pack pytest pytest-rerunfailures hypothesis
 	touch $@

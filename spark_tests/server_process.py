@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import socket
 import subprocess
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -77,6 +79,14 @@ def free_ports(count: int) -> list[int]:
     finally:
         for server in servers:
             server.close()
+
+
+@contextmanager
+def connect_port() -> Iterator[None]:
+    """PySpark knows one port for a server of Spark Connect: other test runs wait for it."""
+    with Path(tempfile.gettempdir(), "icebergds-spark-connect.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 _JVM = "JAVA_TOOL_OPTIONS"

@@ -14,7 +14,7 @@ import pytest
 
 _HERE = Path(__file__).parent
 # Run in few processes, for each has a Spark session of its own; `oracles` runs Java Iceberg.
-_WITH_SPARK = ("spark", "interop", "oracles")
+_WITH_SPARK = ("spark", "interop", "oracles", "tools")
 
 
 def test_modules_have_names_of_their_own() -> None:
