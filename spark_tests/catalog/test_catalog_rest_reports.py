@@ -48,7 +48,8 @@ def test_scans_are_reported(uri: str, proxy: RestProxy) -> None:
     table = catalog.create_table("db.t", "id bigint, s string, d date, p int", partition_spec="p")
     rows = [{"id": number, "s": "secret", "p": number % 2} for number in range(4)]
     table.append(pa.Table.from_pylist(rows))
-    table.upsert(pa.Table.from_pylist(rows[:1]), ["p", "id"])
+    by_key = {"write.upsert.mode": "equality-deletes"}
+    table.upsert(pa.Table.from_pylist(rows[:1]), ["p", "id"], options=by_key)
     _reports(proxy, 2)
     proxy.seen.clear()
     filter = "p = 0 and (id > 12345 or s in ('secret', 'other') or d = date '2026-01-01')"

@@ -41,6 +41,7 @@ from icebergds.operations.read.time_travel import TimeTravel
 from icebergds.operations.write import options as write_options
 from icebergds.scan.plan.splits import SplitOptions
 from icebergds.scan.projection import OWN_FEED, SPARK_FEED, FeedColumns
+from icebergds.scan.read_plan import ShownTypes
 
 NOON_MS = 1_769_860_800_000
 FEED = ChangeOptions(True)
@@ -74,6 +75,8 @@ READ: list[tuple[str, str, str, Any]] = [
     ("wrong-counts", "Warn", "wrong_counts", WrongCounts.WARN),
     ("metadata-aggregates", "False", "metadata_aggregates", False),
     ("pushdown", "True", "pushdown", True),
+    ("time-as", "Time", "shown", ShownTypes(times=True)),
+    ("timestamp-ns-as", "Microseconds", "shown", ShownTypes(micros=True)),
 ]
 
 

@@ -60,7 +60,8 @@ def filled(directory: Path, version: int, file_format: str = "parquet") -> Table
         table.append(pa.Table.from_pylist(rows_of(part), _SCHEMA))
     table.set_properties({"write.format.default": "parquet"})
     table.delete("id in (13, 41)")
-    table.delete_keys(pa.table({"id": [22, 23], "p": pa.array([2, 2], pa.int32())}), ["id", "p"])
+    keys = pa.table({"id": [22, 23], "p": pa.array([2, 2], pa.int32())})
+    table.delete_keys(keys, ["id", "p"], options={"write.upsert.mode": "equality-deletes"})
     return table
 
 

@@ -15,9 +15,12 @@ from icebergds.spec.manifest import FileContent
 pytestmark = [pytest.mark.spark, pytest.mark.every_spark]
 
 
+_BY_KEY = {"write.upsert.mode": "equality-deletes"}
+
+
 @pytest.mark.parametrize("version", [2, 3])
 def test_executors_convert(spark: SparkSession, tmp_path: Path, version: int) -> None:
-    table = new_table(tmp_path, version=version)
+    table = new_table(tmp_path, version=version, properties=_BY_KEY)
     for day in range(3):
         table.append(rows(1, 2, 3 + day, day=day))
     table.delete_keys(rows(2, 4), "id")
@@ -30,7 +33,7 @@ def test_executors_convert(spark: SparkSession, tmp_path: Path, version: int) ->
 
 
 def test_a_failed_job_leaves_no_files(spark: SparkSession, tmp_path: Path) -> None:
-    table = new_table(tmp_path)
+    table = new_table(tmp_path, properties=_BY_KEY)
     table.append(rows(1, 2))
     table.append(rows(2, 3, day=1))
     table.delete_keys(rows(2), "id")

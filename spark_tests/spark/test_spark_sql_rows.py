@@ -161,7 +161,8 @@ def test_rows_of_files_that_a_delete_drops_are_counted_if_only_vectors_deleted_s
     table.refresh().append(lake.createDataFrame([(7, "g", _THIRD)], _SCHEMA))
     assert counts(lake, "DELETE FROM lake.db.v WHERE day = DATE '2024-01-03'") == _affected(1)
     table.refresh().append(lake.createDataFrame([(8, "h", _THIRD)], _SCHEMA))
-    table.delete_keys(pa.table({"id": [8]}), ["id"])
+    by_key = {"write.upsert.mode": "equality-deletes"}
+    table.delete_keys(pa.table({"id": [8]}), ["id"], options=by_key)
     assert counts(lake, "DELETE FROM lake.db.v WHERE day = DATE '2024-01-03'") == _affected(None)
 
 

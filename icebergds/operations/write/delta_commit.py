@@ -123,6 +123,7 @@ def commit_delta(
         clean_up_if_abandoned(table.operations, lambda: delete_files(prepared.io, delta.all_files))
         action = _action(prepared, delta)
         if isinstance(action, RowDelta):
+            table = table.keeping_reads() if found is None else table
             by_key = [file for file in delta.deletes if _is_by_key(file)]
             found = found or find_rows(prepared, by_key, table, runner)
             resolver = found.resolver
@@ -171,7 +172,7 @@ def find_rows(
 
     Args:
         keys: equality deletes of the keys.
-        table: as the change was prepared on.
+        table: as the change was prepared on; keeps the manifests that are read for the commit.
         runner: as for `commit_delta`.
         hashing: if new rows get the ids of the rows that they replace.
 
@@ -183,7 +184,7 @@ def find_rows(
     if change is None or prepared.key_spec is None or not keys:
         return FoundRows()
     resolver = KeyResolver(
-        table.keeping_reads(),
+        table,
         keys,
         prepared.key_spec,
         write_id=prepared.write_id,

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from icebergds.errors import CorruptFileError
+from icebergds.errors import CorruptFileError, UnsupportedFeatureError
 from icebergds.formats.arrow.variant.byte_strings import Bytes, Integers, of_lengths, substrings
 from icebergds.formats.arrow.variant.dictionaries import Dictionaries
 from icebergds.formats.arrow.variant.shredding import root_values
@@ -40,7 +40,7 @@ def hash_variants(column: pa.StructArray, seed: int) -> KeyColumn | None:
     try:
         values, dictionaries, rows = root_values(column, "a variant")
         found = _Hasher.of(dictionaries, seed).hashes(values)
-    except CorruptFileError:
+    except (CorruptFileError, UnsupportedFeatureError):
         return None
     hashes = np.zeros(len(column), np.uint64)
     hashes[rows] = found

@@ -85,13 +85,15 @@ def _keeping_row_ids(
     assert isinstance(job, PreparedDelta), "changes by key are deltas"
     assert isinstance(task, KeyTask), "it changes rows by key"
     discard = partial(discard_unreported, planned)
+    # Manifests are read to find rows, and for the commit.
+    table = planned.table.keeping_reads()
     with stage("write keys"):
         results = write_in_tasks(keys_of_rows, task.of_keys, discard)
     keys = merge_deltas(result for result in results if isinstance(result, DeltaFiles))
     found = None
     try:
         check_reached(rows.sparkSession, planned, results)
-        found = find_rows(job, keys.deletes, planned.table, runner, task.hashing)
+        found = find_rows(job, keys.deletes, table, runner, task.hashing)
         writing_files()
         with stage("write files"):
             written = write_in_tasks(rows, task.replacing(found.replaced or NO_ROWS), discard)
@@ -105,7 +107,7 @@ def _keeping_row_ids(
         discard_delta(job, keys, None if found is None else found.resolver, error)
         discard()
         raise
-    return commit_job(job, [keys, *written], planned.table, runner, found)
+    return commit_job(job, [keys, *written], table, runner, found)
 
 
 def _same_keys(before: list[TaskResult], after: list[TaskResult]) -> bool:

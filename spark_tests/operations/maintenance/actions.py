@@ -110,7 +110,8 @@ class Place:
         shutil.copytree(self.directory, self._before)
 
     def _fill(self, version: int) -> None:
-        table = create_table(self.catalog, partition_by="day", **_PATIENCE)
+        by_key = {"write.upsert.mode": "equality-deletes"}
+        table = create_table(self.catalog, partition_by="day", **_PATIENCE, **by_key)
         table.append(pa.concat_tables([rows(1, 2, 3, day=0), rows(4, 5, 6, day=1)]))
         first = table.current_snapshot()
         assert first is not None
