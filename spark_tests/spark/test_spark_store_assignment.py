@@ -316,8 +316,8 @@ def test_keys_of_another_type_meet_and_are_not_rounded(spark: SparkSession, tmp_
     rows: Any = [("1.10", "a"), ("2.00", "b")]
     source = spark.createDataFrame(rows, "id string, name string")
     wider = source.selectExpr("cast(id AS decimal(10,5)) AS id", "name")
-    assert table.upsert(wider, "id").upserted == 2
-    assert table.upsert(wider, "id").upserted == 2
+    assert table.upsert(wider, "id").inserted == 2
+    assert table.upsert(wider, "id").updated == 2
     assert sorted(map(str, table.scan().to_arrow()["id"].to_pylist())) == ["1.1", "2.0"]
     with pytest.raises(InvalidDataError, match=r"'id' .* keys are not rounded.* value 1\.11000 "):
         table.upsert(wider.selectExpr("id + 0.01BD AS id", "name").where("name = 'a'"), "id")
