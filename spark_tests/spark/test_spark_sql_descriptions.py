@@ -198,6 +198,7 @@ def test_definition_of_a_table(lake: SparkSession) -> None:
         "  'identifier-fields' = '[id]',\n"
         "  'sort-order' = 'id DESC NULLS LAST, name ASC NULLS FIRST',\n"
         "  'write.parquet.compression-codec' = 'zstd',\n"
+        "  'write.upsert.mode' = 'auto',\n"
         "  'x' = 'y')\n"
     )
 
@@ -208,6 +209,7 @@ def test_properties_of_a_table(lake: SparkSession) -> None:
         ("format", "iceberg/parquet"),
         ("format-version", "3"),
         ("write.parquet.compression-codec", "zstd"),
+        ("write.upsert.mode", "auto"),
     ]
     assert rows(lake, "SHOW TBLPROPERTIES lake.db.t ('x')") == [("x", "y")]
     missing = "Table lake.db.t does not have property: no.x"
@@ -255,7 +257,7 @@ def test_description_of_a_table(lake: SparkSession) -> None:
         (
             "Table Properties",
             "[current-snapshot-id=none,format=iceberg/parquet,format-version=3,"
-            "write.parquet.compression-codec=zstd]",
+            "write.parquet.compression-codec=zstd,write.upsert.mode=auto]",
             "",
         ),
         ("Statistics", "0 bytes, 0 rows", None),
