@@ -169,7 +169,7 @@ def test_connect_changes_rows(changes: Seen, mode: str) -> None:
         [0, 2, 0, 0],
         [0, 1, 0, 0],
         [1, 1, 2, 0],
-        [1, 1, 0, 0],
+        [0, 2, 0, 0],
     ]
 
 
