@@ -83,7 +83,7 @@ def _entry(lake: Lake, name: str) -> dict[str, Any]:
     differing = {
         *("metadata_location", "previous_metadata_location", "uuid", "current-snapshot-id"),
         *("current-snapshot-timestamp-ms", "current-snapshot-summary", "transient_lastDdlTime"),
-        "totalSize",
+        *("totalSize", "write.upsert.mode"),
     }
     parameters = {k: v for k, v in entry.parameters.items() if k not in differing}
     storage = entry.storage

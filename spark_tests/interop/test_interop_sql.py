@@ -26,8 +26,8 @@ pytestmark = [pytest.mark.interop, pytest.mark.spark]
 _ALL = {**SCRIPTS, **DEFINITIONS, **JAVA_CASES}
 _CHOSEN = [*some([*SCRIPTS, *DEFINITIONS], 20), *some(list(JAVA_CASES), 4)]
 CASES = {name: _ALL[name] for name in _CHOSEN}
-# Of who created a table, and Java's own defaults, which it writes out.
-_NOT_COMPARED = {"owner", "created-by", "write.parquet.compression-codec"}
+# Of who created a table, Java's own defaults, which it writes out, and ours.
+_NOT_COMPARED = {"owner", "created-by", "write.parquet.compression-codec", "write.upsert.mode"}
 
 
 @pytest.fixture(scope="module")

@@ -94,7 +94,8 @@ def _upserted(column: str, kind: Any, key: str, other: Any, *keys: Any) -> Build
         table = writer.create(name, [("id!", "int"), (column, kind), ("v", "int")])
         table.append([{"id": at, column: k, "v": 1} for at, k in enumerate((other, *keys))])
         rows = [{"id": at, column: k, "v": 2} for at, k in enumerate(keys)]
-        table.table.upsert(table.arrow(rows), [key])
+        by_key = {"write.upsert.mode": "equality-deletes"}
+        table.table.upsert(table.arrow(rows), [key], options=by_key)
         return table
 
     return build
