@@ -83,9 +83,11 @@ def _entry(lake: Lake, name: str) -> dict[str, Any]:
     differing = {
         *("metadata_location", "previous_metadata_location", "uuid", "current-snapshot-id"),
         *("current-snapshot-timestamp-ms", "current-snapshot-summary", "transient_lastDdlTime"),
-        *("totalSize", "write.upsert.mode"),
+        "totalSize",
     }
-    parameters = {k: v for k, v in entry.parameters.items() if k not in differing}
+    # Only tables of icebergds say how changes by key delete rows.
+    ours = {"write.upsert.mode"}
+    parameters = {k: v for k, v in entry.parameters.items() if k not in differing | ours}
     storage = entry.storage
     return {
         "parameters": parameters,
