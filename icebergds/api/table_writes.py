@@ -254,8 +254,9 @@ class TableWrites(TableBase):
     ) -> RowCounts:
         """Inserts rows and replaces existing rows with the same key, in one commit.
 
-        The table is not read: equality deletes remove the existing rows, and later reads apply
-        them.
+        The table property or option `write.upsert.mode` says how existing rows are deleted: by
+        position, for which the key columns of the table are read at the commit, by equality
+        deletes, which later reads apply, or (`auto`) by position if that reads little.
 
         Args:
             df: the rows, as for `append`.
@@ -267,7 +268,8 @@ class TableWrites(TableBase):
             options: further write options.
 
         Returns:
-            The number of rows `upserted`.
+            The numbers of rows `inserted` and `updated`, and of further rows of these keys that
+            were `deleted`; or, with equality deletes, the number of rows `upserted`.
 
         Raises:
             InvalidOptionError: there are no key columns, or their types cannot be compared.
@@ -332,12 +334,13 @@ class TableWrites(TableBase):
         snapshot_properties: Mapping[str, str] | None = None,
         options: Mapping[str, str] | None = None,
     ) -> RowCounts:
-        """Deletes the rows whose keys are in `df`, in one commit, without reading the table.
+        """Deletes the rows whose keys are in `df`, in one commit.
 
         Arguments and errors are those of `upsert`.
 
         Returns:
-            The number of keys `deleted`, whether or not the table had rows with these keys.
+            The number of rows `deleted`; with equality deletes the number of keys, whether or not
+            the table had rows with these keys.
         """
         return self._change_by_key(
             WriteOperation.DELETE, df, keys, options, snapshot_properties, branch=branch

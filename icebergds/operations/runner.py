@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
@@ -72,22 +73,18 @@ class ThreadRunner:
         items: Iterable[_Item],
         discard: Callable[[], int] | None = None,
     ) -> list[_Result]:
-        if discard is not None:
-            writing_files()
         items, results = list(items), list[_Result]()
-        with ThreadPoolExecutor(min(_THREADS, len(items) or 1)) as pool:
+        with _discarding(discard), ThreadPoolExecutor(min(_THREADS, len(items) or 1)) as pool:
             running = [pool.submit(task, item, TaskAttempt(at, 0)) for at, item in enumerate(items)]
             try:
                 for item, future in zip(items, running, strict=True):
                     check_stopped()
                     results.append(future.result())
                     advance_by(item)
-                return results
             except BaseException:
                 pool.shutdown(cancel_futures=True)
-                if discard is not None:
-                    discard()
                 raise
+        return results
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,16 +97,22 @@ class LocalRunner:
         items: Iterable[_Item],
         discard: Callable[[], int] | None = None,
     ) -> list[_Result]:
-        if discard is not None:
-            writing_files()
         results = []
-        try:
+        with _discarding(discard):
             for number, item in enumerate(items):
                 check_stopped()
                 results.append(task(item, TaskAttempt(number, 0)))
                 advance_by(item)
-            return results
-        except BaseException:
-            if discard is not None:
-                discard()
-            raise
+        return results
+
+
+@contextmanager
+def _discarding(discard: Callable[[], int] | None) -> Iterator[None]:
+    if discard is not None:
+        writing_files()
+    try:
+        yield
+    except BaseException:
+        if discard is not None:
+            discard()
+        raise
