@@ -26,9 +26,9 @@ _REFUSED = (
     "Spark does not support time fields",
     "Cannot convert unsupported type to Spark",
     "Cannot cast java.util.UUID",
-    # Java has no values for the bounds of shapes.
-    'because "v" is null',
 )
+# Java has no values for the bounds of shapes.
+_REFUSED_OF_SHAPES = 'because "v" is null'
 _TABLES = (
     "branches_and_staged",
     "branches_and_staged_v3",
@@ -69,7 +69,8 @@ def test_files_and_partitions_of_all_types_are_those_of_java(
         try:
             _assert_same(java_process, our_tables[name].table, name, [kind])
         except RuntimeError as error:
-            if not any(text in str(error) for text in _REFUSED):
+            of_shapes = name.startswith("geo") and _REFUSED_OF_SHAPES in str(error)
+            if not of_shapes and not any(text in str(error) for text in _REFUSED):
                 raise
 
 
