@@ -42,7 +42,9 @@ class Statements(Protocol):
 
     def catalog(self, spark: SparkSession, /) -> Any: ...
 
-    def whole_name(self, spark: SparkSession, table: str, /) -> str | None: ...
+    def whole_name(
+        self, spark: SparkSession, table: str, /, *, may_be_temporary: bool
+    ) -> str | None: ...
 
 
 @dataclass(frozen=True, slots=True)

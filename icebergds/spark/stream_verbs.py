@@ -19,8 +19,8 @@ from icebergds.spark.verbs import (
     is_format,
     is_on,
     named_table,
-    names_our_table,
     noting_format,
+    our_name,
     session_of_verb,
 )
 
@@ -49,9 +49,10 @@ def table(of_spark: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(of_spark)
     def table(self: Any, tableName: str) -> Any:  # noqa: N803 - the name in PySpark
         session = session_of_verb(self)
-        if not _is_ours(session, READER, tableName):
+        name = _our_name(session, READER, tableName)
+        if name is None:
             return of_spark(self, tableName)
-        named = _named(session, tableName)
+        named = _named(session, name)
         return self.format(FORMAT).option("catalog", named["catalog"]).load(named["path"])
 
     return table
@@ -72,9 +73,10 @@ def to_table(of_spark: Callable[..., Any]) -> Callable[..., Any]:
     ) -> Any:
         session = session_of_verb(self)
         is_named = format is None or is_format(format)
-        if not is_named or not _is_ours(session, WRITER, tableName):
+        name = _our_name(session, WRITER, tableName) if is_named else None
+        if name is None:
             return of_spark(self, tableName, format, outputMode, partitionBy, queryName, **options)
-        named = _named(session, tableName)
+        named = _named(session, name)
         # As in Spark, the table is created if it does not exist.
         given = {"create": "true", **options, "catalog": named["catalog"]}
         return self.start(named["path"], FORMAT, outputMode, partitionBy, queryName, **given)
@@ -132,5 +134,5 @@ def _term(named: str) -> str:
     return named if "(" in named else in_backticks((named,))
 
 
-def _is_ours(session: SparkSession, setting: str, table: Any) -> bool:
-    return is_on(session, setting) and isinstance(table, str) and names_our_table(session, table)
+def _our_name(session: SparkSession, setting: str, table: Any) -> str | None:
+    return our_name(session, table) if is_on(session, setting) else None

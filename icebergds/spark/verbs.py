@@ -70,16 +70,19 @@ def changes(of_spark: Callable[..., Any]) -> Callable[..., Any]:
     return changes
 
 
-def our_name(session: SparkSession, table: object) -> str | None:
+def our_name(session: SparkSession, table: object, *, may_be_temporary: bool = True) -> str | None:
     """The whole name of a table of our catalogs, as the session means it; None for others.
 
     In a session that was registered with `sql=True`, `USE` names what a name leaves out.
+
+    Args:
+        may_be_temporary: look for temporary views first. Spark does so unless it creates a table.
     """
     known = registered(session)
     if known is None or not isinstance(table, str):
         return None
     if known.statements is not None:
-        return known.statements.whole_name(session, table)
+        return known.statements.whole_name(session, table, may_be_temporary=may_be_temporary)
     return table if names_our_table(session, table) else None
 
 
@@ -88,15 +91,18 @@ def has_format(verb: Any) -> bool:
     return getattr(verb, _IS_FORMAT, False)
 
 
-def is_ours_by_name(verb: Any, setting: str, table: str) -> bool:
+def is_ours_by_name(verb: Any, setting: str, table: str, *, may_be_temporary: bool = True) -> bool:
     """Whether we handle a reader or writer of a table by name: by its format, or else by the name.
 
-    One that names no format gets ours if the name is that of a table of our catalogs.
+    One that names no format gets ours if the name is that of a table of our catalogs. Otherwise as
+    for `our_name`.
     """
     if hasattr(verb, _IS_FORMAT):
         return is_ours(verb, setting)
     session = session_of_verb(verb)
-    if not is_on(session, setting) or our_name(session, table) is None:
+    if not is_on(session, setting):
+        return False
+    if our_name(session, table, may_be_temporary=may_be_temporary) is None:
         return False
     verb.format(FORMAT)
     return True
@@ -129,21 +135,27 @@ def session_of_verb(verb: Any) -> SparkSession:
 
 
 def named_table(
-    given: Mapping[str, str], name: str, spark: SparkSession | None = None
+    given: Mapping[str, str],
+    name: str,
+    spark: SparkSession | None = None,
+    *,
+    may_be_temporary: bool = True,
 ) -> dict[str, str]:
     """The options of a table named as in Spark, beginning with a catalog.
 
     Args:
         given: the options so far; if they have `catalog`, `name` is the name in that catalog.
         spark: the session whose `USE` names what the name leaves out.
+        may_be_temporary: as for `our_name`.
 
     Raises:
         NoSuchTableError: the name does not begin with a known catalog.
     """
     if any(option.lower() == "catalog" for option in given):
         return {**given, "path": name}
-    whole = None if spark is None else our_name(spark, name)
-    catalog, identifier = named_catalog(whole or name)
+    if spark is not None:
+        name = our_name(spark, name, may_be_temporary=may_be_temporary) or name
+    catalog, identifier = named_catalog(name)
     if catalog is None:
         raise NoSuchTableError(
             f"table {name}: its name begins with no configured catalog ({known_catalogs(name)}). "

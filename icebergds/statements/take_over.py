@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
 from icebergds.catalog.naming import split_version, table_name_parts
-from icebergds.errors import NoSuchTableError
-from icebergds.expr.names import in_backticks
+from icebergds.errors import InvalidFilterError, NoSuchTableError
+from icebergds.expr.names import in_backticks, split_name
 from icebergds.spark.patches import own
 from icebergds.spark.session import acting_in
 from icebergds.statements.names.scope import AUDITED_BRANCH, NameScope
@@ -29,7 +30,7 @@ def table(spark: SparkSession, tableName: str) -> DataFrame:  # noqa: N803 - the
     """
     plain, version = split_version(tableName)
     at = tableName[len(plain) :]
-    parts = table_name_parts(plain) or (plain,)
+    parts = _parts(plain)
     with acting_in(spark):
         name = NameScope(spark).table(parts)
     if name is None and (len(parts) > 2 or temporary_view(spark, parts) is not None):
@@ -48,11 +49,24 @@ def table(spark: SparkSession, tableName: str) -> DataFrame:  # noqa: N803 - the
     return sql(spark, f"TABLE {whole}{at}")
 
 
-def whole_name(spark: SparkSession, table: str) -> str | None:
-    """The name of a table or view with that of our catalog; None if it is Spark's own."""
+def whole_name(spark: SparkSession, table: str, *, may_be_temporary: bool) -> str | None:
+    """The name of a table or view with that of our catalog; None if it is Spark's own.
+
+    Args:
+        may_be_temporary: look for temporary views first.
+    """
     with acting_in(spark):
-        name = NameScope(spark).table(table_name_parts(table) or (table,))
+        name = NameScope(spark).table(_parts(table), may_be_temporary=may_be_temporary)
     return None if name is None else str(name)
+
+
+def _parts(name: str) -> tuple[str, ...]:
+    parts = table_name_parts(name)
+    if not parts and not any(sign in name for sign in "./:"):
+        # A name of one part may be in backticks.
+        with suppress(InvalidFilterError):
+            parts = split_name(name)
+    return parts or (name,)
 
 
 def catalog(spark: SparkSession) -> Any:

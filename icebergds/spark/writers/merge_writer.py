@@ -20,7 +20,7 @@ from icebergds.spark.jvm import Private, with_private
 from icebergds.spark.row_level.merge import MergeBuilder
 from icebergds.spark.row_level.target import Target, make_target
 from icebergds.spark.session import acting_in, is_connect, session_setting
-from icebergds.spark.verbs import WRITER, is_on, named_table, names_our_table
+from icebergds.spark.verbs import WRITER, is_on, named_table, our_name
 from icebergds.spark.writers.table_writes import table_to_write
 from icebergds.spec.schema import Schema
 
@@ -41,10 +41,11 @@ def merge_into(of_spark: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(of_spark)
     def merge_into(self: Any, table: str, condition: Column) -> Any:
         session = self.sparkSession
-        if not is_on(session, WRITER) or not names_our_table(session, table):
+        name = our_name(session, table) if is_on(session, WRITER) else None
+        if name is None:
             return of_spark(self, table, condition)
         with acting_in(session):
-            return MergeWriter(self, table, condition)
+            return MergeWriter(self, name, condition)
 
     return merge_into
 

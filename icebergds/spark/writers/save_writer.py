@@ -71,7 +71,7 @@ def save_as_table(of_spark: Callable[..., Any]) -> Callable[..., Any]:
     ) -> None:
         if format is not None:
             self.format(format)
-        if is_ours_by_name(self, WRITER, name):
+        if is_ours_by_name(self, WRITER, name, may_be_temporary=False):
             _set(self, mode, partitionBy, options)
             with acting_in(self._spark):
                 saves.save_as_table(_request(self, name), name)

@@ -80,9 +80,8 @@ def save_as_table(request: WriteRequest, name: str) -> None:
     given = {option: value for option, value in request.options.items() if option.lower() != "path"}
     path = [value for option, value in request.options.items() if option.lower() == "path"]
     location = {"location": path[-1]} if path else {}
-    options = _parsed(
-        request, {**named_table(given, name, request.df.sparkSession), **location, **_CREATE}
-    )
+    named = named_table(given, name, request.df.sparkSession, may_be_temporary=False)
+    options = _parsed(request, {**named, **location, **_CREATE})
     if request.mode == "overwrite":
         create_or_replace(request.df, options)
     elif (table := table_to_write(options)) is None:

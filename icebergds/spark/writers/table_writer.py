@@ -19,7 +19,7 @@ from icebergds.spark.verbs import (
     is_format,
     is_on,
     named_table,
-    names_our_table,
+    our_name,
     unknown_catalog,
 )
 from icebergds.spark.writers.request import terms
@@ -47,7 +47,7 @@ def write_to(of_spark: Callable[..., Any]) -> Callable[..., Any]:
         session = self.sparkSession
         if not is_on(session, WRITER):
             return of_spark(self, table)
-        if names_our_table(session, table):
+        if our_name(session, table, may_be_temporary=False) is not None:
             return TableWriter(self, table)
         writer = of_spark(self, table)
         setattr(writer, _OF, (self, table))
@@ -233,7 +233,7 @@ class TableWriter:
         write_into(self._df, self._existing(options), options, overwrite=True)
 
     def _given(self) -> dict[str, str]:
-        return named_table(self._options, self._name)
+        return named_table(self._options, self._name, self._df.sparkSession, may_be_temporary=False)
 
     def _definition(self) -> WriteOptions:
         given = self._given()
@@ -254,7 +254,20 @@ class TableWriter:
                 f"{verb}() writes to table {self._name} as it is; partitionedBy and tableProperty "
                 "are for create(), replace() and createOrReplace()"
             )
+        self._refuse_view(verb)
         return parse_write_options(self._given())
+
+    def _refuse_view(self, verb: str) -> None:
+        """Refuses to write rows to a table whose name a temporary view has, as Spark does."""
+        spark, name = self._df.sparkSession, self._name
+        whole = our_name(spark, name, may_be_temporary=False)
+        if any(option.lower() == "catalog" for option in self._options):
+            return
+        if whole is not None and our_name(spark, name) is None:
+            raise InvalidOptionError(
+                f"{verb}(): {name} is a temporary view, which cannot be written; drop the view, or "
+                f"write to {whole}"
+            )
 
     def _existing(self, options: WriteOptions, instead: str = "create() creates it") -> LoadedTable:
         table = table_to_write(options)
