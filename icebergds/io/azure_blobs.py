@@ -44,7 +44,7 @@ def connect_by(options: Mapping[str, Any], fs: Any) -> None:
 
 
 def bound_retries(fs: Any) -> None:
-    """Lets requests that reach no server fail sooner.
+    """Lets requests that reach no server fail sooner, and those that get no token at once.
 
     An operation makes several requests, and the client repeats each one three times, after longer
     and longer waits: some minutes go by. Requests that are answered are repeated as often as ever.
@@ -53,6 +53,25 @@ def bound_retries(fs: Any) -> None:
     policy: Any = getattr(getattr(client, "_config", None), "retry_policy", None)
     if hasattr(policy, "connect_retries"):
         policy.connect_retries = _CONNECT_RETRIES
+    if hasattr(policy, "increment") and "increment" not in vars(policy):
+        policy.increment = _without_tokens(policy.increment)
+
+
+def _without_tokens(increment: Callable[..., bool]) -> Callable[..., bool]:
+    """Whether to repeat a request, as a policy of the client says, but never for want of a token.
+
+    Other clients of Azure do not, either.
+    """
+
+    def checked(*args: Any, error: Exception | None = None, **kwargs: Any) -> bool:
+        from azure.core.exceptions import ClientAuthenticationError
+
+        # Answers that refuse a request are not errors yet.
+        if isinstance(error, ClientAuthenticationError):
+            return False
+        return increment(*args, error=error, **kwargs)
+
+    return checked
 
 
 _CONNECT_RETRIES = 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -368,3 +369,16 @@ def test_a_server_that_cannot_be_reached_is_soon_given_up() -> None:
     # Each attempt waits for a quarter of a minute.
     assert client._config.retry_policy.connect_retries == 1
     assert client._config.retry_policy.total_retries == 3
+
+
+def test_without_credentials_there_is_one_attempt(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    for name in [name for name in os.environ if name.startswith("AZURE_")]:
+        monkeypatch.delenv(name)
+    # Of the places that Azure's own tools look at, only the environment: not this machine's.
+    monkeypatch.setenv("AZURE_TOKEN_CREDENTIALS", "EnvironmentCredential")
+    with pytest.raises(InvalidOptionError, match=r"no credentials for .*: set adls\.account-key"):
+        FileIO({}).read_bytes("abfss://c@nobody.dfs.core.windows.net/f")
+    told = [record for record in caplog.records if "failed to retrieve a token" in record.message]
+    assert len(told) == 1
