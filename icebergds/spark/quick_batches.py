@@ -73,6 +73,9 @@ def in_quick_batches(df: DataFrame) -> DataFrame:
 def _in_copy(df: DataFrame, spark: SparkSession, rows: int) -> DataFrame:
     execution: Any = df._jdf.queryExecution()
     plan = execution.analyzed()
+    # Spark refuses to write the rows of a stream so.
+    if plan.isStreaming():
+        return df
     # Observations see only queries of their own session, and wait for them; values written out in
     # a statement have no size before Spark optimizes them.
     if re.search("CollectMetrics|InlineTable", plan.toString()):

@@ -389,17 +389,21 @@ def test_tables_and_views_are_described_in_sql_through_connect(seen: Seen) -> No
         "SELECT id, _change_type, _commit_version FROM t CHANGES FROM VERSION 2": [
             [3, "insert", 2]
         ],
-        "SELECT id FROM STREAM t CHANGES FROM VERSION 2": "UnsupportedFeatureError",
         "SELECT a FROM seen ORDER BY a": [[1], [2], [3]],
         "CREATE OR REPLACE TEMPORARY VIEW seen AS SELECT 7 AS a": [],
         "SELECT max(a) FROM seen": [[7]],
     }
 
 
+FEED = ["id", "name", "_change_type", "_commit_version", "_commit_timestamp"]
+
+
 def test_readers_of_connect_have_changes(seen: Seen) -> None:
     assert seen["sql of views"]["changes"] == {
         "batch": [[3, "c", "insert", 2]],
-        "stream": [True, ["id", "name", "_change_type", "_commit_version", "_commit_timestamp"]],
+        "stream": [True, FEED],
+        "queried": [True, FEED],
+        "named": True,
     }
 
 

@@ -8,7 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark.errors import ParseException, PySparkException
+from pyspark.errors import (
+    AnalysisException,
+    ParseException,
+    PySparkException,
+    StreamingQueryException,
+)
 from pyspark.sql import DataFrame, SparkSession
 from spark_reads import load
 from sql_sessions import in_spark, lake_session, rows
@@ -154,11 +159,18 @@ def test_changes_is_the_name_of_columns_and_aliases(lake: SparkSession) -> None:
             "INVALID_DEDUPLICATION_MODE",
         ),
         (
-            "STREAM lake.db.t CHANGES FROM VERSION 1",
-            UnsupportedFeatureError,
-            r"use spark\.readStream\.changes\('lake\.db\.t'\)",
+            "STREAM lake.db.t CHANGES FROM VERSION 1 TO VERSION 2",
+            InvalidOptionError,
+            "does not support option 'endingVersion'; a stream has no end",
         ),
-        ("STREAM lake.db.t", UnsupportedFeatureError, r"use spark\.readStream\.table\("),
+        (
+            "STREAM lake.db.t CHANGES FROM VERSION 1 WITH (deduplicationMode = 'netChanges')",
+            InvalidOptionError,
+            "does not support deduplicationMode=netChanges",
+        ),
+        ("STREAM lake.db.t VERSION AS OF 1", InvalidOptionError, "does not support option 'vers"),
+        ("STREAM lake.db.t.files", UnsupportedFeatureError, "metadata tables are not read as str"),
+        ("STREAM lake.db.t", AnalysisException, "must be executed with writeStream"),
         ("lake.db.t CHANGES FROM VERSION", InvalidStatementError, "expected a snapshot id or a n"),
         ("lake.db.t CHANGES FROM VERSION 1 AS WHERE x (", ParseException, "PARSE_SYNTAX_ERROR"),
     ],
@@ -168,6 +180,73 @@ def test_what_is_wrong_with_changes_is_told(
 ) -> None:
     with pytest.raises(error, match=message):
         lake.sql(f"SELECT * FROM {query}").collect()
+
+
+@pytest.mark.parametrize(
+    ("relation", "columns", "found"),
+    [
+        ("t CHANGES FROM VERSION 'first' EXCLUSIVE", "*", REWRITE),
+        ("t CHANGES FROM VERSION 2 WITH (computeUpdates = true)", "*", UPDATE),
+        ("db.t CHANGES FROM TIMESTAMP '{at_2}' AS c", "c.*", REWRITE),
+        ("(lake.db.t) WHERE id > 1", "id, name", [(2, "B"), (3, "c")]),
+        ("lake.db.t WITH ('stream-from' = 'earliest')", "t.id", None),
+        ("lake.db.t.branch_main AS b", "b.id, id", [(1, 1), (2, 2), (3, 3)]),
+    ],
+)
+def test_a_query_of_a_stream_is_a_stream(
+    lake: SparkSession,
+    table: Table,
+    tmp_path: Path,
+    relation: str,
+    columns: str,
+    found: list[tuple[Any, ...]] | None,
+) -> None:
+    lake.sql("USE lake.db")
+    rows = lake.sql(f"SELECT {columns} FROM STREAM {_with_places(relation, table)}")
+    assert rows.isStreaming
+    if found is None:
+        # The stream begins with the update, which does not only append.
+        with pytest.raises(StreamingQueryException, match="overwrite"):
+            _streamed(rows, tmp_path)
+        return
+    assert _streamed(rows, tmp_path) == found
+
+
+def test_streams_are_joined_and_in_views(lake: SparkSession, tmp_path: Path) -> None:
+    lake.sql("USE lake.db")
+    lake.sql("CREATE OR REPLACE TABLE names AS SELECT id, upper(name) AS name FROM t")
+    lake.sql("CREATE OR REPLACE TEMPORARY VIEW news AS SELECT * FROM STREAM t CHANGES")
+    joined = "SELECT news.id, names.name FROM {} JOIN names ON news.id = names.id WHERE news.id > 1"
+    for number, view in enumerate(("news", "STREAM news")):
+        found = _streamed(lake.sql(joined.format(view)), tmp_path / str(number))
+        assert found == [(2, "B"), (3, "C")]
+    counted = "SELECT count(*), max(id) FROM STREAM t"
+    assert lake.sql(counted).isStreaming
+    assert "stream of lake.db.t" in lake.sql(f"EXPLAIN {counted}").collect()[0][0]
+    lake.sql("CREATE OR REPLACE TEMPORARY VIEW olds AS SELECT * FROM t")
+    for view in ("olds", "lake.db.w"):
+        lake.sql("CREATE OR REPLACE VIEW lake.db.w AS SELECT id FROM lake.db.t")
+        with pytest.raises(InvalidStatementError, match=f"the query of the view {view} reads no"):
+            lake.sql(f"SELECT * FROM STREAM {view}")
+    with pytest.raises(AnalysisException, match="must be executed with writeStream"):
+        lake.sql("INSERT INTO names SELECT id, name FROM STREAM t")
+
+
+def test_streams_have_watermarks_and_names(lake: SparkSession, tmp_path: Path) -> None:
+    counted = (
+        "SELECT window.start AS at, count(*) AS n FROM STREAM lake.db.t CHANGES "
+        "WATERMARK _commit_timestamp DELAY OF INTERVAL 1 MINUTE "
+        "GROUP BY window(t._commit_timestamp, '1 DAY')"
+    )
+    assert lake.sql(counted).isStreaming
+    named = "SELECT * FROM STREAM lake.db.t IDENTIFIED BY source"
+    if hasattr(lake.readStream, "name"):
+        # Spark has the name, which a setting of its own must allow.
+        with pytest.raises(AnalysisException, match="Source name 'source' was provided"):
+            lake.sql(named)
+    else:
+        with pytest.raises(UnsupportedFeatureError, match="has no names of sources"):
+            lake.sql(named)
 
 
 def test_changes_of_a_view_are_refused(lake: SparkSession) -> None:
@@ -182,6 +261,7 @@ def test_readers_have_changes(lake: SparkSession, tmp_path: Path) -> None:
     lake.sql("USE lake.db")
     assert changes(lake.read.option("startingVersion", 2).changes("t")) == REWRITE
     stream = lake.readStream.option("startingVersion", 2).option("computeUpdates", True)
+    assert stream.changes("t").columns == COLUMNS
     assert _streamed(stream.changes("t"), tmp_path) == UPDATE
 
 
@@ -199,9 +279,10 @@ def test_a_stream_of_changes_goes_on_with_new_commits(lake: SparkSession, tmp_pa
 
 
 def _streamed(stream: DataFrame, directory: Path) -> list[tuple[Any, ...]]:
-    """The rows that a query reads now, after those that it has read before."""
+    """The rows that a query reads now, after those that it has read before, but for their times."""
     found: list[tuple[Any, ...]] = []
-    writer = stream.writeStream.foreachBatch(lambda df, _: found.extend(changes(df)))
+    collect = lambda df, _: found.extend(tuple(row)[:4] for row in df.collect())  # noqa: E731
+    writer = stream.writeStream.foreachBatch(collect)
     checkpoint = str(directory / "checkpoint")
     query = writer.option("checkpointLocation", checkpoint).trigger(availableNow=True).start()
     query.awaitTermination()

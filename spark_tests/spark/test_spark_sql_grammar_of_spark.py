@@ -77,6 +77,13 @@ _COMMANDS = [
 
 # Queries, with the tables that we find in them.
 _QUERIES = [
+    ("SELECT * FROM STREAM t", _4_1, "t"),
+    ("SELECT * FROM STREAM (a.t) WITH ('b' = 1) AS x, s", _4_1, ["a.t", "s"]),
+    ("SELECT * FROM stream JOIN t", _4_1, ["stream", "t"]),
+    ("SELECT * FROM STREAM t WATERMARK x DELAY OF INTERVAL 1 MINUTE AS y, s", _4_1, "ts"),
+    ("SELECT * FROM STREAM t IDENTIFIED BY x", _4_3, "t"),
+    ("SELECT * FROM STREAM t CHANGES", _4_1, "t"),
+    ("SELECT * FROM STREAM t CHANGES FROM VERSION 1 IDENTIFIED BY x", _4_3, "t"),
     ("SELECT * FROM t@v12 AS x, s @V3", _4_3, "ts"),
     ("SELECT * FROM t@20260131120000000", _4_3, "t"),
     ("SELECT * FROM `t@v1`", _4_1, ["t@v1"]),

@@ -214,14 +214,53 @@ def test_changes_are_found_for_parsers_that_do_not_know_them() -> None:
     ("relation", "name", "is_stream"),
     [
         ("STREAM t CHANGES FROM VERSION 1", "t", True),
+        ("STREAM t CHANGES", "t", True),
         ("STREAM a.b.t", "a.b.t", True),
-        ("stream t", "stream", False),
+        ("STREAM (a.b.t)", "a.b.t", True),
+        ("stream t", "t", True),
+        ("stream t AS x", "t", True),
+        ("stream AS t", "stream", False),
+        ("`stream` t", "stream", False),
         ("stream", "stream", False),
+        ("stream.t", "stream.t", False),
+        ("stream JOIN stream", "stream", False),
+        ("stream VERSION AS OF 1", "stream", False),
+        ("stream CHANGES FROM VERSION 1", "stream", False),
+        ("stream WITH ('a' = 1)", "stream", False),
+        ("stream WATERMARK c DELAY OF INTERVAL 1 DAY", "stream", False),
     ],
 )
 def test_a_stream_is_named_after_the_word(relation: str, name: str, is_stream: bool) -> None:
-    [found] = _found(f"SELECT * FROM {relation} WHERE x")
-    assert (".".join(found.name), found.is_stream) == (name, is_stream)
+    text = f"SELECT * FROM {relation} WHERE x"
+    for found in _found(text):
+        assert (".".join(found.name), found.is_stream) == (name, is_stream)
+        assert (found.span.start < found.start) is is_stream
+        assert not is_stream or found.span.of(text).lower().startswith("stream ")
+        assert not found.span.of(text).endswith("x")
+
+
+@pytest.mark.parametrize(
+    "relation", ["stream(1)", "stream()", "stream(a.b, 1)", "stream((SELECT 1))"]
+)
+def test_a_function_of_that_name_is_no_stream(relation: str) -> None:
+    assert _found(f"SELECT * FROM {relation}") == []
+
+
+def test_what_follows_a_stream_is_read() -> None:
+    text = (
+        "SELECT * FROM STREAM t CHANGES WITH (computeUpdates = true) IDENTIFIED BY n "
+        "WATERMARK a + b AS c DELAY OF INTERVAL '1' MINUTE AS x, u WATERMARK, "
+        "v WATERMARK c DELAY OF INTERVAL 1 HOUR 2 MINUTES WHERE d"
+    )
+    stream, named, plain = _found(text)
+    suffix = stream.suffix
+    assert dict(suffix.options) == {"changes": "true", "computeUpdates": "true"}
+    assert (suffix.source_name, suffix.alias) == ("n", "x")
+    assert stream.span.of(text).endswith("IDENTIFIED BY n")
+    assert text[: suffix.alias_at].endswith("'1' MINUTE")
+    assert named.suffix.alias == "WATERMARK"
+    assert plain.suffix.alias is None
+    assert text[: plain.suffix.alias_at].endswith("2 MINUTES")
 
 
 @pytest.mark.parametrize("relation", ["t@x1", "t@v", "t@ v1", "t@20260131", "t@20261331120000000"])

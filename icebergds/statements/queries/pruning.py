@@ -147,10 +147,11 @@ def _has_sub_queries_as_columns(tree: _Node | None) -> bool:
 
 
 def _parsed(query: Cursor, relations: Sequence[Relation]) -> tuple[_Node | None, Outline | None]:
-    hidden = [
-        Span(_end_of_name(query, each.reference.start), each.reference.span.end)
-        for each in relations
-    ]
+    hidden: list[Span] = []
+    for reference in (each.reference for each in relations):
+        if reference.stream_at is not None:
+            hidden.append(Span(reference.stream_at, reference.start))
+        hidden.append(Span(_end_of_name(query, reference.start), reference.span.end))
     outline = outline_of(query, hidden)
     return (None, None) if outline is None else (outline.parsed(), outline)
 

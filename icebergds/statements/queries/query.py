@@ -31,6 +31,7 @@ from icebergds.statements.queries.relations import (
     rows_beside_answers,
     table_frame,
 )
+from icebergds.statements.queries.streams import require_stream
 from icebergds.statements.queries.temporary_views import (
     TemporaryView,
     definition_of,
@@ -236,6 +237,8 @@ def _temporary(scope: NameScope, relation: Relation, needed: Needed) -> list[Rep
     within = scope.at(view.current)
     of_rows = view_needed(relation, needed.condition, as_one=needed.as_one)
     frame = run_query(within, view.whole_query(), view.arguments, of_rows)
+    if reference.is_stream:
+        require_stream(frame, reference.name)
     name = quote_name(reference.name)
     frame = with_columns(as_created(frame, name, view.schema), name, view.columns)
     needs_alias = reference.suffix.alias is None and reference.can_have_alias
@@ -248,6 +251,8 @@ def _replaced(
     source, reference = relation.source, relation.reference
     if isinstance(source, View):
         frame = view_frame(scope, relation.name, source, needed.condition, as_one=needed.as_one)
+        if reference.is_stream:
+            require_stream(frame, reference.name)
         return placed(reference, frame, alias)
     if needed.aggregates is not None and may_be_answered(scope, relation, needed):
         rows = rows_beside_answers(scope, relation, needed)

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from icebergds.expr.sql_tokens import Token
-from icebergds.statements.queries.suffixes import Suffix, read_suffix
+from icebergds.statements.queries.suffixes import Suffix, ends_relation, read_suffix
 from icebergds.statements.text.cursor import Cursor, Span
 
 
@@ -24,7 +24,7 @@ class Reference:
         suffix: what follows the name in the relation, such as a version and an alias.
         can_have_alias: whether an alias can be added if the query gives none.
         clause: the number of the FROM clause that contains it.
-        is_stream: whether it is `STREAM name`.
+        stream_at: the position of the word in `STREAM name`; None for other names.
     """
 
     name: tuple[str, ...]
@@ -32,12 +32,16 @@ class Reference:
     suffix: Suffix
     can_have_alias: bool = True
     clause: int = 0
-    is_stream: bool = False
+    stream_at: int | None = None
+
+    @property
+    def is_stream(self) -> bool:
+        return self.stream_at is not None
 
     @property
     def span(self) -> Span:
-        """The name, and the version and options after it."""
-        return Span(self.start, self.suffix.end)
+        """The name, the word STREAM before it, and the version and options after it."""
+        return Span(self.start if self.stream_at is None else self.stream_at, self.suffix.end)
 
 
 def find_references(
@@ -163,32 +167,49 @@ class _Walk:
     def _named(
         self, visible: frozenset[str], clause: int = 0, *, can_have_alias: bool = True
     ) -> None:
-        is_stream = self._takes_stream()
+        stream_at = self._takes_stream()
+        in_parentheses = stream_at is not None and self.cursor.take_sign("(")
         start = self.cursor.at
         first = self.cursor.tokens[start]
         name: tuple[str, ...] | None = self.cursor.name()
-        if self.cursor.is_at_sign("("):
+        if in_parentheses:
+            self.cursor.expect_sign(")")
+        elif self.cursor.is_at_sign("("):
             if self.name_of is None or not first.is_word("IDENTIFIER"):
                 # A table-valued function; its arguments are read next.
                 return
             name = self.name_of(self.cursor.group())
             if self.cursor.is_at_sign("("):
                 return
-        suffix = read_suffix(self.cursor)
+        suffix = read_suffix(self.cursor, is_stream=stream_at is not None)
         if name is not None and (len(name) > 1 or name[0].lower() not in visible):
             self.found.append(
-                Reference(name, first.start, suffix, can_have_alias, clause, is_stream)
+                Reference(name, first.start, suffix, can_have_alias, clause, stream_at)
             )
 
-    def _takes_stream(self) -> bool:
-        """Reads the word of `STREAM name`, unless it is the name of a table itself."""
+    def _takes_stream(self) -> int | None:
+        """Reads the word of `STREAM name` and `STREAM(name)`; returns its position.
+
+        As in Spark, `stream t` is never a table with an alias; `stream AS t` is one.
+        """
         cursor = self.cursor
         then, after = cursor.peek(1), cursor.peek(2)
-        if not cursor.is_at("STREAM") or then is None or not then.is_identifier or after is None:
-            return False
-        # An alias has no further parts, and no clause of a table behind it.
-        is_clause = after.is_word("CHANGES") and (last := cursor.peek(3)) and last.is_word("FROM")
-        return (after.is_sign(".") or bool(is_clause)) and cursor.take("STREAM")
+        if not cursor.is_at("STREAM") or then is None:
+            return None
+        is_name = after is not None and after.is_sign(".")
+        if then.is_sign("("):
+            # Otherwise it is a table-valued function of that name.
+            group = Cursor(cursor.statement, cursor.tokens, cursor.at + 1, cursor.end).group()
+            is_name = not group.is_done and group.tokens[group.at].is_identifier
+            if is_name:
+                group.name()
+                is_name = group.is_done
+        elif then.is_identifier and not is_name:
+            behind = Cursor(cursor.statement, cursor.tokens, cursor.at + 1, cursor.end)
+            is_name = not then.is_word("AS") and not ends_relation(behind)
+        if not is_name:
+            return None
+        return cursor.next().start
 
     def _named_by_table(self, visible: frozenset[str]) -> None:
         """Reads the name in the query `TABLE name`, and in the argument `TABLE(name)`."""

@@ -43,6 +43,7 @@ from icebergds.statements.names.tables import NamedTable, find_table
 from icebergds.statements.queries.cached import cached_rows
 from icebergds.statements.queries.needed import Needed
 from icebergds.statements.queries.references import Reference
+from icebergds.statements.queries.streams import check_stream, stream_frame
 from icebergds.statements.queries.suffixes import AS_OF
 from icebergds.statements.queries.temporary_views import TemporaryView
 from icebergds.statements.spark_sql import Arguments, spark_sql
@@ -54,7 +55,7 @@ class Relation:
 
     Attributes:
         given: the options of the read.
-        schema: of what is read; None for changes.
+        schema: of what is read; None for changes and streams.
     """
 
     reference: Reference
@@ -84,14 +85,16 @@ def open_relations(
         if isinstance(source, View):
             found.append(_view(reference, name, source))
             continue
-        if reference.is_stream:
-            raise _no_stream(name, reference)
         behind = {**reference.suffix.options, **_times(scope, text, reference)}
         if source.options.keys() & behind.keys():
             raise InvalidStatementError(
                 f"{name}: its last part and what follows the name both say what is read; give one"
             )
         given = {**source.options, **behind}
+        if reference.is_stream:
+            check_stream(source, given)
+            found.append(Relation(reference, name, source, given=given))
+            continue
         if source.metadata_table is not None:
             kind, metadata = source.metadata_table, source.table._state.metadata
             whole = metadata_table_schema(kind, metadata).schema
@@ -165,10 +168,12 @@ def source_schema(spark: SparkSession, source: NamedTable | View) -> StructType:
 def table_frame(scope: NameScope, relation: Relation, needed: Needed) -> DataFrame:
     """The rows of a table that a query may need.
 
-    Errors are those of `chosen_rows` and `metadata_table_frame`.
+    Errors are those of `chosen_rows`, `metadata_table_frame` and `stream_frame`.
     """
     source, spark = relation.source, scope.spark
     assert isinstance(source, NamedTable), "views are queries of their own"
+    if relation.reference.is_stream:
+        return stream_frame(spark, source, relation.given, relation.reference.suffix.source_name)
     state = source.table._state
     if source.metadata_table is not None:
         given = _needed_options(relation, needed)
@@ -217,6 +222,8 @@ def scan_text(scope: NameScope, relation: Relation, needed: Needed) -> str:
     source, spark = relation.source, scope.spark
     assert isinstance(source, NamedTable), "views are queries of their own"
     kind = source.metadata_table
+    if relation.reference.is_stream:
+        return f"{_SCAN}\nstream of {source.name}\n"
     if kind is not None or relation.options.changes is not None:
         what = "changes" if kind is None else f"metadata table {kind.value}"
         return f"{_SCAN}\n{what} of {source.name}\n"
@@ -264,16 +271,6 @@ def refuse_version(reference: Reference, view: CatalogName | str) -> None:
 def _view(reference: Reference, name: CatalogName, view: View) -> Relation:
     refuse_version(reference, name)
     return Relation(reference, name, view, schema=view.schema())
-
-
-def _no_stream(name: CatalogName, reference: Reference) -> UnsupportedFeatureError:
-    of_changes = "changes" in reference.suffix.options
-    verb = "changes" if of_changes else "table"
-    return UnsupportedFeatureError(
-        f"STREAM {name}: statements on tables of our catalogs read no streams; use "
-        f"spark.readStream.{verb}({str(name)!r})"
-        + (", with the bound in option('startingVersion', ...)" if of_changes else "")
-    )
 
 
 def _times(scope: NameScope, text: str, reference: Reference) -> dict[str, str]:

@@ -27,6 +27,7 @@ class Suffix:
         alias: the name that the query gives to the relation.
         alias_at: where an alias can be inserted.
         is_sampled: whether only a sample of the rows is read.
+        source_name: of a stream, in its checkpoints: `IDENTIFIED BY name`.
     """
 
     end: int
@@ -35,14 +36,32 @@ class Suffix:
     alias: str | None = None
     alias_at: int = 0
     is_sampled: bool = False
+    source_name: str | None = None
 
 
 AS_OF = "as-of-timestamp"
 """The option of a read as of a time."""
 
 
-def read_suffix(cursor: Cursor) -> Suffix:
+def ends_relation(cursor: Cursor) -> bool:
+    """Whether no name comes next, but words that belong to the name before, or end its relation."""
+    token, then = cursor.peek(), cursor.peek(1)
+    if token is None or token.is_word(*_JOINS, *_CLAUSES):
+        return True
+    if any(cursor.is_at(*each) for each in _TRAVELS):
+        return True
+    if token.is_word("WITH") and then is not None and then.is_sign("("):
+        return True
+    ahead = Cursor(cursor.statement, cursor.tokens, cursor.at, cursor.end)
+    _skip_watermark(ahead)
+    return ahead.at > cursor.at
+
+
+def read_suffix(cursor: Cursor, *, is_stream: bool = False) -> Suffix:
     """Reads the suffix, from after the name on.
+
+    Args:
+        is_stream: whether the word STREAM is before the name.
 
     Raises:
         InvalidStatementError: it is malformed.
@@ -59,6 +78,8 @@ def read_suffix(cursor: Cursor) -> Suffix:
     elif cursor.take("CHANGES", "FROM"):
         options["changes"] = "true"
         _changes(cursor, options, times)
+    elif is_stream and cursor.take("CHANGES"):
+        options["changes"] = "true"
     if cursor.is_at("WITH") and (token := cursor.peek(1)) is not None and token.is_sign("("):
         cursor.next()
         given = read_properties(cursor.group())
@@ -68,10 +89,14 @@ def read_suffix(cursor: Cursor) -> Suffix:
             what = what if "changes" in options else _TWICE
             raise InvalidOptionError(f"{cursor.statement.strip()[:_LONGEST_SHOWN]}: {what}")
         options |= given
+    source_name = None
+    if is_stream and cursor.take("IDENTIFIED", "BY"):
+        source_name = cursor.identifier()
     end = cursor.tokens[cursor.at - 1].end
     is_sampled = _skips_sample(cursor)
+    _skip_watermark(cursor)
     alias_at = cursor.tokens[cursor.at - 1].end
-    return Suffix(end, options, times, _alias(cursor), alias_at, is_sampled)
+    return Suffix(end, options, times, _alias(cursor), alias_at, is_sampled, source_name)
 
 
 def _changes(cursor: Cursor, options: dict[str, str], times: dict[str, Span]) -> None:
@@ -226,6 +251,19 @@ def _skips_sample(cursor: Cursor) -> bool:
     if cursor.take("REPEATABLE"):
         cursor.group()
     return True
+
+
+def _skip_watermark(cursor: Cursor) -> None:
+    """Reads `WATERMARK column DELAY OF INTERVAL 1 MINUTE`, if that comes next."""
+    if not cursor.is_at("WATERMARK"):
+        return
+    ahead = Cursor(cursor.statement, cursor.tokens, cursor.at + 1, cursor.end)
+    column = ahead.until("DELAY", *_CLAUSES)
+    # Otherwise it is an alias, and the words are those of another relation.
+    is_one = len(column.items()) == 1
+    if is_one and ahead.take("DELAY", "OF") and ahead.is_at("INTERVAL"):
+        _operand(ahead)
+        cursor.at = ahead.at
 
 
 def _alias(cursor: Cursor) -> str | None:

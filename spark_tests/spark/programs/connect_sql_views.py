@@ -61,7 +61,6 @@ _BEFORE = (
 _AFTER = (
     "SELECT * FROM t ORDER BY id",
     "SELECT id, _change_type, _commit_version FROM t CHANGES FROM VERSION 2",
-    "SELECT id FROM STREAM t CHANGES FROM VERSION 2",
     "SELECT a FROM seen ORDER BY a",
     "CREATE OR REPLACE TEMPORARY VIEW seen AS SELECT 7 AS a",
     "SELECT max(a) FROM seen",
@@ -72,9 +71,12 @@ def _changes(spark: SparkSession) -> dict[str, Any]:
     """The changes of the last commit, as readers give them."""
     batch = spark.read.option("startingVersion", "2").changes("views.db.t")
     stream = spark.readStream.option("startingVersion", "2").changes("t")
+    queried = spark.sql("SELECT * FROM STREAM t CHANGES FROM VERSION 2")
     return {
         "batch": [list(row)[:4] for row in batch.collect()],
         "stream": [stream.isStreaming, stream.columns],
+        "queried": [queried.isStreaming, queried.columns],
+        "named": spark.readStream.table("t").isStreaming,
     }
 
 
