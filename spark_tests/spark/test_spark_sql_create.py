@@ -300,8 +300,39 @@ def test_a_table_is_created_like_one_of_spark(front: SparkSession, lake: Catalog
     front.sql("CREATE TEMPORARY VIEW sales AS SELECT 1 AS id, 'x' AS s")
     front.sql("CREATE TABLE lake.db.t LIKE sales USING iceberg")
     assert columns(lake.load_table("db.t")) == ["1 id int", "2 s string"]
+    front.sql("""
+        CREATE TABLE parted (id BIGINT NOT NULL COMMENT 'key', c CHAR(3), s STRUCT<x: INT>,
+                             `a day` DATE) USING parquet PARTITIONED BY (`a day`)""")
+    try:
+        front.sql("CREATE VIEW spark_catalog.default.shown AS SELECT id AS n, c FROM parted")
+        front.sql("CREATE TABLE lake.db.p LIKE parted USING icebergpy TBLPROPERTIES ('a' = 'b')")
+        front.sql("CREATE TABLE lake.db.v LIKE spark_catalog.default.shown")
+    finally:
+        front.sql("DROP VIEW IF EXISTS spark_catalog.default.shown")
+        front.sql("DROP TABLE parted")
+    parted = lake.load_table("db.p")
+    assert columns(parted)[:2] == ["1 id long", "2 c string"]
+    assert [field.doc for field in parted.schema().fields] == ["key", None, None, None]
+    assert [field.name for field in parted.spec().fields] == ["a day"]
+    assert parted.properties["a"] == "b"
+    assert columns(lake.load_table("db.v")) == ["1 n long", "2 c string"]
     with pytest.raises(UnsupportedFeatureError, match="like one of Iceberg"):
         front.sql("CREATE TABLE local LIKE lake.db.t")
+
+
+def test_a_table_is_created_like_a_view(front: SparkSession, lake: Catalog) -> None:
+    front.sql("CREATE TABLE lake.db.t (id bigint NOT NULL, s string)")
+    front.sql("CREATE TEMPORARY VIEW seen AS SELECT s, id + 1 AS next FROM lake.db.t")
+    front.sql("CREATE TABLE lake.db.u LIKE seen")
+    assert columns(lake.load_table("db.u")) == ["1 s string", "2 next long"]
+    front.sql("CREATE VIEW lake.db.v (a COMMENT 'c', b) AS SELECT id, s FROM lake.db.t")
+    front.sql("CREATE TABLE IF NOT EXISTS lake.db.w LIKE lake.db.v TBLPROPERTIES ('p' = 'q')")
+    like = lake.load_table("db.w")
+    assert columns(like) == ["1 a long", "2 b string"]
+    assert like.schema().fields[0].doc == "c"
+    assert like.properties["p"] == "q"
+    with pytest.raises(NoSuchTableError, match=r"db\.nothing"):
+        front.sql("CREATE TABLE lake.db.x LIKE lake.db.nothing")
 
 
 def test_tables_of_spark_are_created_by_spark(front: SparkSession, lake: Catalog) -> None:

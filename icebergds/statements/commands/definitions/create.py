@@ -9,6 +9,7 @@ from itertools import count
 from pyspark.sql import DataFrame, SparkSession
 
 from icebergds.api.table_definition import default_value, type_argument
+from icebergds.api.view import View
 from icebergds.errors import (
     AlreadyExistsError,
     InvalidOptionError,
@@ -41,8 +42,8 @@ from icebergds.statements.commands.definitions.new_table import (
 )
 from icebergds.statements.names.scope import CatalogName, NameScope
 from icebergds.statements.names.table_names import read_name
-from icebergds.statements.names.tables import find_table
 from icebergds.statements.queries.query import run_query
+from icebergds.statements.queries.relations import table_or_view
 from icebergds.statements.results import nothing
 from icebergds.statements.spark_sql import Arguments
 from icebergds.statements.text.cursor import Cursor
@@ -172,7 +173,7 @@ def _field(spark: SparkSession, column: ColumnDefinition) -> NestedField:
 def _create_like(
     scope: NameScope, name: CatalogName | None, cursor: Cursor, *, if_not_exists: bool
 ) -> DataFrame | None:
-    """Runs what follows LIKE: the new table has the columns and layout of another.
+    """Runs what follows LIKE: the new table has the columns and layout of another, or of a view.
 
     It gets neither rows nor properties, except the format version of an Iceberg table.
     """
@@ -201,7 +202,15 @@ def _create_like(
 def _create_like_ours(
     scope: NameScope, name: CatalogName, clauses: TableDefinition, source: CatalogName
 ) -> None:
-    found = find_table(scope, source)
+    found = table_or_view(scope, source)
+    if isinstance(found, View):
+        scope.catalog(name.catalog).create_table(
+            name.parts,
+            optional_columns(found.schema()),
+            clauses.location,
+            properties=with_owner(scope.spark, clauses.properties),
+        )
+        return
     if found.metadata_table is not None or found.options:
         raise InvalidStatementError(
             f"CREATE TABLE ... LIKE {source}: expected the name of a table alone, without a "
