@@ -381,6 +381,13 @@ def test_metric_views_are_spark_s_own(lake: SparkSession, tmp_path: Path) -> Non
         lake.sql(f"CREATE VIEW mv {metrics} {yaml.format('lake.db.t')}")
     with pytest.raises((UnsupportedFeatureError, ParseException), match=r"metric views|METRICS"):
         lake.sql(f"CREATE VIEW lake.db.mv {metrics} {yaml.format('lake.db.t')}")
+    for words in ("CREATE TEMPORARY VIEW", "CREATE OR REPLACE GLOBAL TEMP VIEW"):
+        with pytest.raises(
+            UnsupportedFeatureError, match=r"no temporary metric .* of lake; create"
+        ):
+            lake.sql(f"{words} mv {metrics} {yaml.format('lake.db.t')}")
+        with pytest.raises(ParseException, match="METRICS"):
+            lake.sql(f"{words} mv {metrics} {yaml.format('plain')}")
     if not knows_newest_words(lake):
         return
     lake.sql(f"CREATE TABLE plain USING parquet LOCATION '{tmp_path}/p' AS SELECT 1 AS day")

@@ -125,14 +125,13 @@ def refuse_ours_in_spark(scope: NameScope, view: tuple[str, ...], definition: Cu
     Spark stores the text, and does not know our catalogs when it reads it.
     """
     named = ".".join(view)
-    for token in definition.tokens[definition.at : definition.end]:
-        # The sources of a metric view.
-        if token.kind is TokenKind.CODE and (catalog := _catalog_in(scope, token.text)):
-            raise InvalidStatementError(
-                f"metric view {named} is one of Spark's own catalog, which cannot read tables of "
-                f"{catalog}; create a view beside them (CREATE VIEW {catalog}.<namespace>."
-                f"{view[-1]} AS SELECT ...)"
-            )
+    if (catalog := catalog_of_metrics(scope, definition)) is not None:
+        raise InvalidStatementError(
+            f"metric view {named} is one of Spark's own catalog, which cannot read tables of "
+            f"{catalog}; create a view with the measures as columns beside them (CREATE VIEW "
+            f"{catalog}.<namespace>.{view[-1]} AS SELECT dimension, measure ... GROUP BY "
+            "dimension), or such a TEMPORARY VIEW"
+        )
     for reference in find_references(definition):
         ours = scope.table(reference.name)
         if ours is not None:
@@ -143,8 +142,12 @@ def refuse_ours_in_spark(scope: NameScope, view: tuple[str, ...], definition: Cu
             )
 
 
-def _catalog_in(scope: NameScope, code: str) -> str | None:
-    """The catalog of ours that a name in a text of another language begins with."""
+def catalog_of_metrics(scope: NameScope, definition: Cursor) -> str | None:
+    """The catalog of ours that the sources of a metric view name; None if it names none."""
     catalogs = "|".join(map(re.escape, scope.catalogs()))
-    found = re.search(rf"(?<![\w.])`?({catalogs})`?\.[\w`]", code) if catalogs else None
-    return None if found is None else found[1]
+    for token in definition.tokens[definition.at : definition.end]:
+        if catalogs and token.kind is TokenKind.CODE:
+            found = re.search(rf"(?<![\w.])`?({catalogs})`?\.[\w`]", token.text)
+            if found is not None:
+                return found[1]
+    return None

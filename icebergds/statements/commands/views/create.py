@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pyspark.sql import DataFrame
 
-from icebergds.errors import AlreadyExistsError, InvalidStatementError
-from icebergds.statements.commands.views.alter import refuse_ours_in_spark
+from icebergds.errors import AlreadyExistsError, InvalidStatementError, UnsupportedFeatureError
+from icebergds.statements.commands.views.alter import catalog_of_metrics, refuse_ours_in_spark
 from icebergds.statements.commands.views.definition import read_definition
 from icebergds.statements.commands.views.new_view import analysed_view
 from icebergds.statements.names.scope import NameScope
@@ -63,6 +63,9 @@ def create_temporary_view(
         # CREATE TEMPORARY VIEW ... USING.
         return None
     parts = read_name(scope, cursor, "the name of a view")
+    if _has_metrics(cursor):
+        _refuse_metrics(scope, parts, cursor)
+        return None
     definition = read_definition(cursor)
     frame = our_frame(scope, definition.query, arguments)
     if frame is None:
@@ -89,6 +92,22 @@ def create_temporary_view(
     )
     keep_temporary_view(scope.spark, (_GLOBAL, *parts) if is_global else parts, view)
     return nothing(scope.spark)
+
+
+def _has_metrics(cursor: Cursor) -> bool:
+    ahead = Cursor(cursor.statement, cursor.tokens, cursor.at, cursor.end)
+    ahead.until("AS", "METRICS")
+    return ahead.is_at("METRICS")
+
+
+def _refuse_metrics(scope: NameScope, view: tuple[str, ...], cursor: Cursor) -> None:
+    """Refuses a temporary metric view over our tables; Spark refuses all others."""
+    if (catalog := catalog_of_metrics(scope, cursor)) is not None:
+        raise UnsupportedFeatureError(
+            f"view {'.'.join(view)}: Spark has no temporary metric views, and metric views of its "
+            f"own catalog cannot read tables of {catalog}; create a TEMPORARY VIEW with the "
+            "measures as columns (AS SELECT dimension, measure ... GROUP BY dimension)"
+        )
 
 
 def _has_query(cursor: Cursor) -> bool:
