@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from pyspark.errors import ParseException, PySparkException
 from pyspark.sql import SparkSession
 
-from icebergds.spark.jvm import Private, with_private
+from icebergds.spark.jvm import Private, in_jvm, with_private
 from icebergds.spark.session import is_connect
 from icebergds.statements.spark_sql import Arguments, spark_sql
 
@@ -18,11 +19,16 @@ _LINE = re.compile(r"(?<=\(line )\d+(?=, pos)")
 
 
 def syntax_error(spark: SparkSession, text: str) -> ParseException | None:
-    """Spark's error for a text that it cannot parse; None if it can. Nothing is run."""
+    """Spark's error for a text that it cannot parse; None if it can. Nothing is run.
+
+    Args:
+        spark: the session whose settings say how texts are parsed.
+    """
 
     def by_parser() -> ParseException | None:
         session = spark._jsparkSession
-        return _parse_error(lambda: session.sessionState().sqlParser().parsePlan(text))
+        with _active(spark):
+            return _parse_error(lambda: session.sessionState().sqlParser().parsePlan(text))
 
     def by_explaining() -> ParseException | None:
         # EXPLAIN keeps it from running.
@@ -36,6 +42,21 @@ def syntax_error(spark: SparkSession, text: str) -> ParseException | None:
     if is_connect(spark):
         return by_explaining()
     return with_private(Private.STATEMENTS, by_parser, by_explaining)
+
+
+@contextmanager
+def _active(spark: SparkSession) -> Iterator[None]:
+    """Makes a classic session the one whose settings the JVM's parser takes, in the block."""
+    sessions = in_jvm(spark, "org.apache.spark.sql.classic.SparkSession")
+    before = sessions.getActiveSession()
+    sessions.setActiveSession(spark._jsparkSession)
+    try:
+        yield
+    finally:
+        if before.isDefined():
+            sessions.setActiveSession(before.get())
+        else:
+            sessions.clearActiveSession()
 
 
 # The first version of Spark that can parse all that we read.

@@ -118,10 +118,22 @@ def is_known(spark: SparkSession, since: tuple[int, ...]) -> bool:
 
 def test_the_parser_accepts_each_text_from_its_version_on(spark: SparkSession) -> None:
     texts = [*_COMMANDS, *((text, since) for text, since, _ in _QUERIES)]
-    # The parser looks at the settings of the active session.
     with session_conf(spark, "spark.sql.join.asofJoin.enabled", "true"):
         found = [text for text, _ in texts if syntax_error(spark, text) is None]
     assert found == [text for text, since in texts if is_known(spark, since)]
+
+
+@pytest.mark.every_spark
+def test_a_text_is_parsed_as_the_settings_of_its_session_say(
+    spark: SparkSession, front: SparkSession
+) -> None:
+    text = 'SELECT 1 AS "x"'
+    front.conf.set("spark.sql.ansi.enabled", "true")
+    front.conf.set("spark.sql.ansi.doubleQuotedIdentifiers", "true")
+    active = type(spark).active()
+    for session, is_known in ((front, True), (spark, False), (front, True)):
+        assert (syntax_error(session, text) is None) is is_known
+        assert type(spark).active() is active
 
 
 def test_every_statement_is_a_command_of_ours() -> None:
