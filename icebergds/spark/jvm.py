@@ -171,9 +171,13 @@ def relation_plan(
         attributes: named as the columns.
     """
     none = in_jvm(spark, NONE)
+    entry = with_private(Private.TITLES, lambda: _entitled(spark, title), lambda: none)
+    return _relation(spark, relation, attributes, entry)
+
+
+def _relation(spark: SparkSession, relation: Any, attributes: Any, entry: Any) -> Any:
     plan = in_jvm(spark, "org.apache.spark.sql.execution.datasources.LogicalRelation")
-    table = with_private(Private.TITLES, lambda: _entitled(spark, title), lambda: none)
-    return plan(relation, attributes, table, False, none)
+    return plan(relation, attributes, entry, False, in_jvm(spark, NONE))
 
 
 def _entitled(spark: SparkSession, title: Title | None) -> Any:
@@ -236,7 +240,7 @@ def relation_with_attributes(spark: SparkSession, plan: Any, other: Any) -> Any:
     is_same = in_jvm(spark, "org.apache.spark.sql.types.DataType.equalsIgnoreNullability")
     if not is_same(plan.schema(), other.schema()):
         return None
-    return relation_plan(spark, plan.relation(), other.output())
+    return _relation(spark, plan.relation(), other.output(), plan.catalogTable())
 
 
 def is_broadcast(spark: SparkSession, frame: DataFrame) -> bool:

@@ -63,9 +63,17 @@ def test_sparks_ui_names_the_table_and_says_what_is_read_of_it(
     assert f"parquet lake.db.t (1 of 4 files, {size}, 1 deletion vector)" in plan.toString()
     assert read.count() == 24
     # Listeners, such as that of OpenLineage, ask an entry of Spark's catalog where it is.
-    leaf: Any = table.scan("part = 2").to_df(front)._jdf.queryExecution().analyzed()
-    entry = leaf.collectLeaves().head().catalogTable().get()
-    assert entry.location().getPath() == table.location()
+    catalog.create_table("db.plain", rows.schema).append(rows)
+    front.conf.set("spark.icebergpy.catalog.lake.warehouse", str(tmp_path))
+    icebergds.register(front)
+    for name, df in (
+        ("t", table.scan("part = 2").to_df(front)),
+        ("plain", front.read.table("lake.db.plain")),
+        ("plain", front.read.table("lake.db.plain").where("id > 3").select("id")),
+    ):
+        leaf: Any = df._jdf.queryExecution().optimizedPlan().collectLeaves().head()
+        found = leaf.catalogTable().get().location().getPath()
+        assert found == catalog.load_table(f"db.{name}").location()
 
 
 def test_every_process_reports_its_part(
