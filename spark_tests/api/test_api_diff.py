@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
+from built.tables import TableBuilder
 from hypothesis import given, strategies as st
 from strategies.every_type import EVERY_TYPE, values_of
 
-from icebergds import Catalog, InvalidOptionError, NestedField, Schema, Table, load_catalog
+from icebergds import (
+    Catalog,
+    InvalidOptionError,
+    NestedField,
+    Schema,
+    Table,
+    load_catalog,
+    load_table,
+)
 from icebergds.formats.arrow.types import schema_to_arrow, to_array
 from icebergds.spec.types import LONG
 
@@ -200,6 +210,89 @@ def test_a_promoted_column_is_compared_in_both_directions(catalog: Catalog) -> N
     for found, rows_of in ((old.diff(new), "added"), (new.diff(old), "removed")):
         differing = getattr(found, rows_of)
         assert differing.to_pylist() == [{"id": 2**40, "x": 0.1}]
+
+
+def test_files_of_both_are_read_if_the_filters_differ(catalog: Catalog) -> None:
+    table = catalog.create_table("db.a", "id bigint, name string")
+    table.append(rows([(1, "one"), (2, "two")]))
+    found = table.scan("id > 1").diff(table.scan())
+    assert pairs(found.added) == Counter([(1, "one")])
+    assert found.removed is not None
+    assert found.removed.num_rows == 0
+    # One text may be about two columns: names move.
+    with table.update_schema() as update:
+        update.rename_column("name", "title").add_column("name", "string")
+    table.append(rows([(3, None)]))
+    found = table.scan("name IS NOT NULL", snapshot_id=snapshots(table)[0]).diff(
+        table.scan("name IS NOT NULL")
+    )
+    assert found.removed is not None
+    assert found.removed.num_rows == 2
+
+
+@pytest.mark.parametrize("drop", [False, True])
+def test_columns_that_were_promoted_or_became_optional_are_compared_at_any_depth(
+    catalog: Catalog, drop: bool
+) -> None:
+    table = catalog.create_table(
+        "db.a", "id bigint NOT NULL, f float, s struct<a: int, b: int>, m map<string, int>"
+    )
+
+    def append(row: dict[str, Any]) -> None:
+        schema = table.scan().to_arrow().schema
+        table.append(pa.Table.from_pylist([row], schema=schema))
+
+    append({"id": 1, "f": 0.5, "s": {"a": 1, "b": 1}, "m": [("k", 1)]})
+    with table.update_schema() as update:
+        for name in ("f", "s.a", "s.b", "m.value"):
+            update.update_column(name, "double" if name == "f" else "bigint")
+        update.make_column_optional("id")
+    large = {"id": None, "f": 0.1, "s": {"a": 2**40, "b": 2**40}, "m": [("k", 2**40)]}
+    append(large)
+    if drop:
+        with table.update_schema() as update:
+            update.delete_column("f").delete_column("s.b")
+    old, new = (table.scan(snapshot_id=id) for id in snapshots(table))
+    for found, rows_of in ((old.diff(new), "added"), (new.diff(old), "removed")):
+        assert getattr(found, rows_of).to_pylist() == [large]
+
+
+def test_row_ids_that_files_got_by_an_upgrade_are_compared(catalog: Catalog) -> None:
+    table = catalog.create_table(
+        "db.a", "id bigint, name string", properties={"format-version": "2"}
+    )
+    table.append(rows([(1, "one")]))
+    table.upgrade(3)
+    table.append(rows([]))
+    table.append(rows([(2, "two")]))
+    scans = [
+        table.scan(columns="id,_row_id", snapshot_id=id)
+        for id in (snapshots(table)[0], snapshots(table)[-1])
+    ]
+    before, after = ({row["id"]: row["_row_id"] for row in s.to_arrow().to_pylist()} for s in scans)
+    assert (before, after.keys(), None in after.values()) == ({1: None}, {1, 2}, False)
+    found = scans[0].diff(scans[1], by="id")
+    assert (found.changed_columns.keys(), found.files_kept.count) == ({"_row_id"}, 0)
+
+
+def test_two_tables_without_a_uuid_are_two(tmp_path: Path) -> None:
+    tables = []
+    for name in ("a", "b"):
+        builder = TableBuilder(
+            tmp_path / name,
+            Schema((NestedField(1, "id" if name == "a" else "x", LONG), NestedField(2, "y", LONG))),
+            format_version=1,
+        )
+        builder.commit(builder.data_file([(1, 2)]))
+        metadata = Path(builder.metadata_location)
+        kept = {k: v for k, v in json.loads(metadata.read_text()).items() if k != "table-uuid"}
+        metadata.write_text(json.dumps(kept))
+        tables.append(load_table(str(builder.location)))
+    found = tables[0].scan().diff(tables[1].scan())
+    assert [(each.before, each.after) for each in found.columns] == [
+        ("id long", None),
+        (None, "x long"),
+    ]
 
 
 def test_tables_without_a_common_column_are_not_compared(catalog: Catalog) -> None:

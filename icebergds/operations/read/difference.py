@@ -2,43 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
 
-from icebergds.commit.operations import TableState
 from icebergds.display import counted, html_table, joined, size_text, time_text
 from icebergds.errors import InvalidOptionError
-from icebergds.formats.arrow.types import field_to_arrow, schema_to_arrow, to_arrow
+from icebergds.formats.arrow.types import field_to_arrow, schema_to_arrow
 from icebergds.formats.deletes.key_columns import Mask
-from icebergds.operations.read.options import ReadOptions
+from icebergds.operations.read.compared_columns import (
+    ColumnDifference,
+    Side,
+    compared_columns,
+    is_one_table,
+    key_columns,
+)
 from icebergds.operations.read.planned_scan import PlannedScan, plan_scan, task_groups_of
-from icebergds.operations.read.snapshot_read import chosen_columns, resolve_read
 from icebergds.scan.plan.files import PlannedFile
 from icebergds.scan.read.changes import FingerprintCounts, RowMatcher, read_task_group
 from icebergds.scan.read.row_fingerprints import Fingerprinter, Fingerprints
+from icebergds.spec.reserved import LAST_UPDATED_SEQUENCE_NUMBER, ROW_ID
 from icebergds.spec.schema import Schema
-from icebergds.spec.types import NestedField, is_scalar
-from icebergds.suggestions import nearest_of
+from icebergds.spec.types import NestedField
 
+_Identity: TypeAlias = tuple[str, int | None, frozenset[tuple[str, int | None]]]
+_OF_ROW_IDS = (ROW_ID.field_id, LAST_UPDATED_SEQUENCE_NUMBER.field_id)
 _ROOM = 60
 _OTHER_TYPES = ", of other types on both sides"
-
-
-@dataclass(frozen=True, slots=True)
-class ColumnDifference:
-    """A column that only one side has, or that the sides have differently.
-
-    Attributes:
-        name: its name; after a change, the new one.
-        before, after: its name and type; None where it is missing.
-    """
-
-    name: str
-    before: str | None
-    after: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,8 +147,8 @@ class Difference:
 
 
 def compare_scans(
-    before: tuple[TableState, ReadOptions],
-    after: tuple[TableState, ReadOptions],
+    before: Side,
+    after: Side,
     by: Sequence[str] | None,
     *,
     with_rows: bool = True,
@@ -172,30 +166,37 @@ def compare_scans(
     Raises:
         InvalidOptionError: a key is not a column of both sides.
     """
-    shared, differing, not_compared = _columns(before, after)
-    keys = _keys(after, shared, by)
+    columns = compared_columns(before, after)
+    shared = columns.shared
+    keys = key_columns(after, shared, by)
     sides = [
-        plan_scan(state, options, for_native=False, columns=Schema(tuple(columns)))
-        for (state, options), columns in zip(
+        plan_scan(state, options, for_native=False, columns=Schema(tuple(own)))
+        for (state, options), own in zip(
             (before, after), zip(*shared, strict=True) if shared else ((), ()), strict=True
         )
     ]
     old, new = sides
-    is_one_table = before[0].metadata.table_uuid == after[0].metadata.table_uuid
-    both = _identities(old.files) & _identities(new.files) if is_one_table else frozenset()
-    old_files, new_files = (_others(side.files, both) for side in sides)
-    kept = [file for file in new.files if _identity(file) in both]
+    is_alike = is_one_table(before, after) and old.plan.row_filter == new.plan.row_filter
+    by_row_id = any(column.field_id in _OF_ROW_IDS for _, column in shared)
+    identity = partial(_identity, by_row_id=by_row_id)
+    both = frozenset(map(identity, old.files)) & frozenset(map(identity, new.files))
+    if not is_alike:
+        both = frozenset()
+    old_files, new_files = (
+        tuple(file for file in side.files if identity(file) not in both) for side in sides
+    )
+    kept = [file for file in new.files if identity(file) in both]
     found = Difference(
         old.state.name,
         new.state.name,
-        differing,
+        columns.differing,
         _counts(old_files),
         _counts(new_files),
         _counts(kept),
         keys,
-        before_at=_compared(before[1], old),
-        after_at=_compared(after[1], new),
-        not_compared=not_compared,
+        before_at=_compared(before, old),
+        after_at=_compared(after, new),
+        not_compared=columns.not_compared,
     )
     if not with_rows:
         return found
@@ -208,8 +209,8 @@ def compare_scans(
     return _with_rows(found, replace(old, files=old_files), replace(new, files=new_files), fields)
 
 
-def _compared(options: ReadOptions, planned: PlannedScan) -> ComparedSnapshot:
-    travel, snapshot = options.time_travel, planned.snapshot
+def _compared(side: Side, planned: PlannedScan) -> ComparedSnapshot:
+    travel, snapshot = side[1].time_travel, planned.snapshot
     refs = (("branch", travel.branch), ("tag", travel.tag))
     ref = next((f"{kind} {name}" for kind, name in refs if name is not None), None)
     if snapshot is None:
@@ -217,89 +218,16 @@ def _compared(options: ReadOptions, planned: PlannedScan) -> ComparedSnapshot:
     return ComparedSnapshot(ref, snapshot.snapshot_id, snapshot.timestamp_ms)
 
 
-def _columns(
-    before: tuple[TableState, ReadOptions], after: tuple[TableState, ReadOptions]
-) -> tuple[list[tuple[NestedField, NestedField]], tuple[ColumnDifference, ...], tuple[str, ...]]:
-    """The columns that both sides have, as each side reads them, those that differ, and those of
-    both whose types are not compared.
-    """
-    old, new = (_chosen(*side) for side in (before, after))
-    is_one_table = before[0].metadata.table_uuid == after[0].metadata.table_uuid
-    known = {(f.field_id if is_one_table else f.name): f for f in old.fields}
-    shared, differing, not_compared = [], [], []
-    for column in new.fields:
-        match = known.pop(column.field_id if is_one_table else column.name, None)
-        if match is None:
-            differing.append(ColumnDifference(column.name, None, _shown(column)))
-            continue
-        if is_one_table:
-            # The files of both are read by one type.
-            wide = _wider(match, column, before[0].metadata.schema())
-            shared.append((wide, wide))
-        elif to_arrow(match.field_type).equals(to_arrow(column.field_type)):
-            shared.append((match, column))
-        else:
-            not_compared.append(column.name)
-        if _shown(match) != _shown(column):
-            differing.append(ColumnDifference(column.name, _shown(match), _shown(column)))
-    gone = [ColumnDifference(column.name, _shown(column), None) for column in known.values()]
-    return shared, (*gone, *differing), tuple(not_compared)
-
-
-def _wider(old: NestedField, new: NestedField, current: Schema) -> NestedField:
-    """The column as `new` names it, with the type that both were promoted to."""
-    now = current.find_field(new.field_id)
-    if old.field_type == new.field_type or now is None or not is_scalar(new.field_type):
-        return new
-    return replace(new, field_type=now.field_type)
-
-
-def _chosen(state: TableState, options: ReadOptions) -> Schema:
-    _, schema = resolve_read(options, state.metadata, state.name)
-    return chosen_columns(options, state.metadata, schema)
-
-
-def _shown(column: NestedField) -> str:
-    return f"{column.name} {column.field_type}{' required' if column.required else ''}"
-
-
-def _keys(
-    after: tuple[TableState, ReadOptions],
-    shared: Sequence[tuple[NestedField, NestedField]],
-    by: Sequence[str] | None,
-) -> tuple[str, ...]:
-    names = [column.name for _, column in shared]
-    if by is None:
-        _, schema = resolve_read(after[1], after[0].metadata, after[0].name)
-        found = [schema.find_name(id) for id in schema.identifier_field_ids]
-        return tuple(name for name in found if name) if set(found) <= set(names) else ()
-    for name in by:
-        if name not in names:
-            raise InvalidOptionError(
-                f"by = {name!r}: not a column that both sides have, with one type; "
-                f"{nearest_of(name, names)}"
-            )
-    return tuple(by)
-
-
-def _identity(file: PlannedFile) -> tuple[str, frozenset[tuple[str, int | None]]]:
-    """What a file's rows depend on: the file and its deletes."""
+def _identity(file: PlannedFile, *, by_row_id: bool) -> _Identity:
+    """What a file's rows depend on: the file, its deletes, and the row ids if they are read."""
+    data_file = file.entry.data_file
     deletes = (*file.deletes.position_deletes, *file.deletes.equality_deletes)
-    return file.entry.data_file.file_path, frozenset(
-        (entry.data_file.file_path, entry.data_file.content_offset) for entry in deletes
+    return (
+        data_file.file_path,
+        # Files get row ids when their table is upgraded.
+        data_file.first_row_id if by_row_id else None,
+        frozenset((each.data_file.file_path, each.data_file.content_offset) for each in deletes),
     )
-
-
-def _identities(
-    files: Iterable[PlannedFile],
-) -> frozenset[tuple[str, frozenset[tuple[str, int | None]]]]:
-    return frozenset(map(_identity, files))
-
-
-def _others(
-    files: Iterable[PlannedFile], both: frozenset[tuple[str, frozenset[tuple[str, int | None]]]]
-) -> tuple[PlannedFile, ...]:
-    return tuple(file for file in files if _identity(file) not in both)
 
 
 def _counts(files: Sequence[PlannedFile]) -> FileCounts:
