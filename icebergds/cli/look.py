@@ -295,7 +295,7 @@ def catalogs(at: Place) -> Answer:
 
     found = []
     for name in [at.catalog] if at.catalog else configured_catalogs():
-        error = None
+        error, given = None, dict(at.properties)
         try:
             given = catalog_properties(name, at.properties)
             catalog = Place(name, at.properties).load_catalog()

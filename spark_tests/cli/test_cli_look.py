@@ -117,6 +117,21 @@ def test_configured_catalogs_are_tried_and_their_secrets_hidden(
     assert "hush" not in found.out + icebergds("catalogs").out
 
 
+def test_a_catalog_whose_configuration_is_malformed_is_told_and_passed_over(
+    lake: Catalog, icebergds: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / ".pyiceberg.yaml").write_text("catalog:\n  bad: 5\n  worse:\n    uri: [1]\n")
+    monkeypatch.setenv("PYICEBERG_HOME", str(tmp_path))
+    found = icebergds("catalogs", "--json")
+    assert found.status == 1
+    assert [(each["name"], each["works"]) for each in found.json] == [
+        ("bad", False),
+        ("lake", True),
+        ("worse", False),
+    ]
+    assert "catalog.worse.uri is a list, expected a string" in found.json[2]["error"]
+
+
 def test_a_warehouse_that_is_not_there_is_told(
     lake: Catalog, icebergds: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
