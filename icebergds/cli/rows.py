@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, BinaryIO, TypeGuard, cast
-from uuid import uuid4
 
 import typer
 
@@ -20,6 +20,7 @@ from icebergds.cli.look import Columns, TableName, Version, Where
 from icebergds.cli.place import Place
 from icebergds.display import counted
 from icebergds.errors import IcebergError, InvalidOptionError
+from icebergds.io.whole_file import whole_file
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -140,8 +141,13 @@ def _scan(
 
 def check_out(out: Path) -> None:
     """Raises InvalidOptionError if no file can be written there."""
-    if out.is_dir() or not out.absolute().parent.is_dir():
+    directory = out.resolve().parent
+    if out.is_dir() or not directory.is_dir():
         raise InvalidOptionError(f"--out {out}: expected a file in a directory that exists")
+    if (out.is_file() or not out.exists()) and not os.access(directory, os.W_OK):
+        raise InvalidOptionError(
+            f"--out {out}: its directory cannot be written to; choose another one"
+        )
 
 
 def grid_of(rows: pa.Table, special: Special, shown: int | None) -> Grid:
@@ -210,7 +216,7 @@ def _write_file(reader: pa.RecordBatchReader, chosen: Format, special: Special, 
 
     counting = pa.RecordBatchReader.from_batches(reader.schema, batches())
     try:
-        with written_file(out) as file:
+        with whole_file(out) as file:
             _write(counting, chosen, special, file)
     except BrokenPipeError:
         raise
@@ -219,27 +225,6 @@ def _write_file(reader: pa.RecordBatchReader, chosen: Format, special: Special, 
             raise
         raise OutputError(error, f"--out {out}") from error
     return rows
-
-
-@contextmanager
-def written_file(out: Path) -> Iterator[BinaryIO]:
-    """A file to write that replaces another one, or appears, at the end of the block.
-
-    Links stay, and so does what is no file: devices and pipes are written to as they are.
-    """
-    out = out.resolve()
-    if out.exists() and not out.is_file():
-        with out.open("wb") as file:
-            yield file
-        return
-    part = out.with_name(f".{uuid4().hex}.part")
-    try:
-        with part.open("xb") as file:
-            yield file
-        part.replace(out)
-    except BaseException:
-        part.unlink(missing_ok=True)
-        raise
 
 
 def _write(reader: pa.RecordBatchReader, chosen: Format, special: Special, file: BinaryIO) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import shutil
 import subprocess
 import sys
@@ -58,6 +59,47 @@ def test_a_full_disk_is_told_on_one_line(lake: Catalog, words: str) -> None:
         2,
         "error: the output cannot be written: No space left on device\n",
     )
+
+
+@pytest.mark.parametrize("words", ["scan db.events --format csv", "fleet scan --charts 0"])
+def test_a_file_that_does_not_fit_on_the_disk_is_not_begun(
+    lake: Catalog, tmp_path: Path, words: str
+) -> None:
+    folder = tmp_path / "out"
+    folder.mkdir()
+    (folder / "there").write_text("before")
+    (folder / "there").chmod(0o600)
+    for name, limit in (("there", 10), ("new", 10), ("there", resource.RLIM_INFINITY)):
+        call = [sys.executable, "-c", _COMMAND, *words.split(), "--out", str(folder / name)]
+        ran = subprocess.run(
+            call,
+            capture_output=True,
+            text=True,
+            check=False,
+            preexec_fn=lambda most=limit: resource.setrlimit(  # type: ignore[misc]
+                resource.RLIMIT_FSIZE, (most, resource.RLIM_INFINITY)
+            ),
+        )
+        assert [each.name for each in folder.iterdir()] == ["there"]
+        is_full = limit == 10
+        assert ran.returncode == (2 if is_full else 0)
+        assert ran.stderr.endswith("/" + name + " cannot be written: File too large\n") is is_full
+        assert ((folder / "there").read_text() == "before") is is_full
+    # Who may read it is not changed.
+    assert (folder / "there").stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="there is no /proc")
+def test_a_directory_that_cannot_be_written_to_is_refused_before_tables_are_read(
+    lake: Catalog, icebergds: Command
+) -> None:
+    Path(lake.load_table("db.events").metadata_location).write_text("{")
+    # Not even root may write there.
+    out = "/proc/self/report.html"
+    assert icebergds("fleet", "scan", "--out", out).err == (
+        f"error: --out {out}: its directory cannot be written to; choose another one\n"
+    )
+    assert icebergds("fleet", "scan", "--out", "/dev/null", "--charts", 0).status == 2
 
 
 def test_an_interrupt_before_a_command_begins_leaves_no_trace(lake: Catalog) -> None:

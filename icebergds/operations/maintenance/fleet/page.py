@@ -12,6 +12,7 @@ from urllib.parse import quote
 
 from icebergds.display import counted, printable, size_text, time_text
 from icebergds.errors import StorageError
+from icebergds.io.whole_file import whole_file
 from icebergds.operations.maintenance.fleet.charts import Chart, charts_of
 from icebergds.operations.maintenance.fleet.commands import command_of, maintain_command
 from icebergds.operations.maintenance.fleet.measured import (
@@ -90,15 +91,17 @@ def render_page(
 
 
 def write_page(path: str | Path, page: str) -> None:
-    """Writes a page to a local file.
+    """Writes a page to a local file, which is there only if it is whole.
 
     Raises:
-        StorageError: it cannot be written.
+        StorageError: it cannot be written; a file that is there stays as it was.
     """
     try:
-        Path(path).write_text(page, encoding="utf-8")
+        with whole_file(Path(path)) as file:
+            file.write(page.encode())
     except OSError as error:
-        raise StorageError(f"the report {path} cannot be written: {error}") from error
+        why = error.strerror or error
+        raise StorageError(f"the report {path} cannot be written: {why}") from error
 
 
 @dataclass(frozen=True, slots=True)
