@@ -275,6 +275,13 @@ def test_row_ids_that_files_got_by_an_upgrade_are_compared(catalog: Catalog) -> 
     assert (found.changed_columns.keys(), found.files_kept.count) == ({"_row_id"}, 0)
 
 
+def test_structs_are_keys_even_if_no_row_differs(catalog: Catalog) -> None:
+    table = catalog.create_table("db.a", "s struct<t: string, d: decimal(20, 0), n: bigint>, v int")
+    schema = table.scan().to_arrow().schema
+    table.append(pa.Table.from_pylist([{"s": {"t": "x", "d": None, "n": 1}, "v": 1}], schema))
+    assert table.scan().diff(table.scan(), by="s").is_same
+
+
 def test_two_tables_without_a_uuid_are_two(tmp_path: Path) -> None:
     tables = []
     for name in ("a", "b"):

@@ -234,8 +234,9 @@ _Int64s = npt.NDArray[np.int64]
 
 def _decimal_words(array: pa.Array) -> tuple[npt.NDArray[np.uint64], _Int64s]:
     """The lower and upper halves of unscaled values."""
-    words = np.frombuffer(array.buffers()[1] or b"", np.uint64).reshape(-1, 2)
-    used = words[array.offset : array.offset + len(array)]
+    end = array.offset + len(array)
+    words = np.frombuffer(array.buffers()[1] or b"", np.uint64, 2 * end).reshape(-1, 2)
+    used = words[array.offset :]
     return used[:, 0].copy(), used[:, 1].copy().view(np.int64)
 
 

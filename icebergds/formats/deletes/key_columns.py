@@ -208,7 +208,7 @@ def _lanes(column: pa.Array, field_type: IcebergType) -> tuple[Lane, ...]:
     offset, length = column.offset, len(column)
     match field_type:
         case DecimalType():
-            words = np.frombuffer(data, dtype=np.int64).reshape(-1, 2)[offset : offset + length]
+            words = np.frombuffer(data, np.int64, 2 * (offset + length)).reshape(-1, 2)[offset:]
             return tuple(words[:, i].copy() for i in range(_width(field_type) or 0))
         case FixedType(length=size):
             return _byte_lanes(data, offset, length, size)
@@ -217,7 +217,8 @@ def _lanes(column: pa.Array, field_type: IcebergType) -> tuple[Lane, ...]:
         return _byte_lanes(data, offset, length, 16)
     if type_id is TypeId.BOOLEAN:
         return (_unpack(data, offset, length).view(np.int8),)
-    stored = np.frombuffer(data, dtype=_STORED[type_id])[offset : offset + length]
+    # So many: a buffer may be longer, and that of no values of any size.
+    stored = np.frombuffer(data, _STORED[type_id], offset + length)[offset:]
     if type_id in (TypeId.FLOAT, TypeId.DOUBLE):
         stored = _one_nan(stored)
     return (stored,)
