@@ -24,9 +24,21 @@ def how_to_configure(catalog: str) -> str:
     )
 
 
+def is_location(path: str) -> bool:
+    """Whether a path can only be a location or a metadata file, not a name.
+
+    Names may have colons; in backticks, slashes too.
+    """
+    plain = _QUOTED.sub("", path)
+    return "/" in plain or plain[:5].lower() == "file:" or is_metadata_file(path)
+
+
+_QUOTED = re.compile(r"`(?:[^`]|``)*`")
+
+
 def table_name_parts(path: str) -> tuple[str, ...]:
     """The parts of a path that can be a table's name; empty for other paths."""
-    if "." not in path or "/" in path or ":" in path or is_metadata_file(path):
+    if "." not in path or is_location(path):
         return ()
     try:
         return split_name(path)

@@ -38,7 +38,7 @@ class Place:
         """The catalog of a name that need not exist yet, and the identifier in it."""
         from icebergds.catalog.naming import named_catalog
 
-        if "/" in name:
+        if is_location(name):
             raise InvalidOptionError(
                 f"{name} is a location; this needs a name in a catalog, such as db.events"
             )
@@ -117,9 +117,9 @@ class Place:
 
 def is_location(name: str) -> bool:
     """Whether this is a table's location or metadata file, not its name."""
-    from icebergds.catalog.metadata_files import is_metadata_file
+    from icebergds.catalog import naming
 
-    return "/" in name or ":" in name or name in (".", "..") or is_metadata_file(name)
+    return name in (".", "..") or naming.is_location(name)
 
 
 def properties_of(texts: list[str], option: str = "--property") -> dict[str, str]:

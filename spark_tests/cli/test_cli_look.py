@@ -210,3 +210,28 @@ def test_names_that_are_shown_can_be_given(lake: Catalog, icebergds: Command) ->
     assert shown["table"] == "lake.`x.y`.`t.z`"
     assert icebergds("count", shown["table"]).out == "0\n"
     assert icebergds("health", "`x.y`", "--json").json["table"] == shown["table"]
+
+
+@pytest.mark.parametrize("name", ["db.a:b", "x:y.t", "`db`.`a:b`", "lake.db.a:b"])
+def test_names_may_have_colons(
+    lake: Catalog, icebergds: Command, name: str, tmp_path: Path
+) -> None:
+    assert icebergds("create", "table", name, "id int", "--yes").status == 0
+    (tmp_path / "rows.csv").write_text("id\n7\n")
+    assert icebergds("append", name, tmp_path / "rows.csv", "--yes").status == 0
+    for place in ((), ("--catalog", "lake")):
+        assert icebergds("scan", name, "--json", *place).json == [{"id": 7}]
+        assert icebergds("health", name, *place).status == 0
+    assert icebergds("drop", "table", name, "--yes").status == 0
+    assert icebergds("list", "x:y" if "x:y" in name else "db").status == 0
+
+
+def test_names_with_slashes_are_in_backticks(icebergds: Command, tmp_path: Path) -> None:
+    place = ("--catalog", "sq", "--uri", f"sqlite:///{tmp_path}/c.db", "--warehouse", tmp_path)
+    table = ("create", "table", "db.`a/b`", "id int", "--location", tmp_path / "t", "--yes")
+    assert icebergds("create", "namespace", "db", "--yes", *place).status == 0
+    assert icebergds(*table, *place).status == 0
+    assert icebergds("count", "db.`a/b`", *place).out == "0\n"
+    # Without backticks, it is a location.
+    assert "no metadata file" in icebergds("count", "db.a/b", *place).err
+    assert "db.a/b is a location" in icebergds("drop", "table", "db.a/b", "-y", *place).err
