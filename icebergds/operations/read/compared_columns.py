@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
@@ -12,8 +12,7 @@ from icebergds.formats.arrow.types import to_arrow
 from icebergds.operations.read.options import ReadOptions
 from icebergds.operations.read.snapshot_read import chosen_columns, resolve_read
 from icebergds.spec.evolution.field_tree import replaced
-from icebergds.spec.metadata import TableMetadata
-from icebergds.spec.reserved import MAX_TABLE_FIELD_ID
+from icebergds.spec.evolution.promotion import can_promote
 from icebergds.spec.schema import Schema
 from icebergds.spec.types import NestedField, is_scalar, walk
 from icebergds.suggestions import nearest_of
@@ -51,11 +50,15 @@ class ComparedColumns:
     not_compared: tuple[str, ...]
 
 
-def compared_columns(before: Side, after: Side) -> ComparedColumns:
-    """The columns of two scans: matched by ids in one table, by names in two."""
+def compared_columns(before: Side, after: Side, read_after: Side) -> ComparedColumns:
+    """The columns of two scans: matched by ids in one table, by names in two.
+
+    Args:
+        read_after: `after` as `read_alike` gives it.
+    """
     old, new = (_chosen(*side) for side in (before, after))
     by_id = is_one_table(before, after)
-    newest = max(before[0].metadata, after[0].metadata, key=lambda each: each.last_updated_ms)
+    read = {field.field_id: field for field in _chosen(*read_after).fields}
     known = {(f.field_id if by_id else f.name): f for f in old.fields}
     shared, differing, not_compared = [], [], []
     for column in new.fields:
@@ -63,11 +66,10 @@ def compared_columns(before: Side, after: Side) -> ComparedColumns:
         if match is None:
             differing.append(ColumnDifference(column.name, None, _shown(column)))
             continue
-        if by_id:
+        if by_id and _can_be_one(match, read[column.field_id]):
             # The files of both are read by one type.
-            wide = _widest(match, column, newest)
-            shared.append((wide, wide))
-        elif to_arrow(match.field_type).equals(to_arrow(column.field_type)):
+            shared.append((read[column.field_id],) * 2)
+        elif not by_id and to_arrow(match.field_type).equals(to_arrow(column.field_type)):
             shared.append((match, column))
         else:
             not_compared.append(column.name)
@@ -75,6 +77,61 @@ def compared_columns(before: Side, after: Side) -> ComparedColumns:
             differing.append(ColumnDifference(column.name, _shown(match), _shown(column)))
     gone = [ColumnDifference(column.name, _shown(column), None) for column in known.values()]
     return ComparedColumns(tuple(shared), (*gone, *differing), tuple(not_compared))
+
+
+def read_alike(before: Side, after: Side) -> tuple[Side, Side]:
+    """Two scans, of one table with schemas by which the files of both can be read.
+
+    The types of these are those that columns, and what is in them, were promoted to last; what was
+    optional at any time is optional.
+    """
+    if not is_one_table(before, after):
+        return before, after
+    newest = max(before[0].metadata, after[0].metadata, key=lambda each: each.last_updated_ms)
+    history = newest.schema_history
+    return _widened(before, history), _widened(after, history)
+
+
+def _widened(side: Side, history: Sequence[Schema]) -> Side:
+    state, options = side
+    known: dict[int, list[NestedField]] = {}
+    for schema in history:
+        for field_id, field in schema.fields_by_id.items():
+            known.setdefault(field_id, []).append(field)
+    schemas = tuple(_widest(schema, known) for schema in state.metadata.schemas)
+    return replace(state, metadata=replace(state.metadata, schemas=schemas)), options
+
+
+def _widest(schema: Schema, known: Mapping[int, Sequence[NestedField]]) -> Schema:
+    def widest(field: NestedField) -> NestedField:
+        found = known.get(field.field_id, (field,))
+        optional = replace(field, required=all(each.required for each in found))
+        for each in found:
+            if is_scalar(field.field_type) and can_promote(field.field_type, each.field_type):
+                return replace(
+                    optional,
+                    field_type=each.field_type,
+                    initial_default=each.initial_default,
+                    write_default=each.write_default,
+                )
+        return optional
+
+    fields = schema.fields
+    for inner in walk(schema.fields):
+        if widest(inner) != inner:
+            fields = replaced(fields, inner.field_id, widest)
+    return replace(schema, fields=fields)
+
+
+def _can_be_one(old: NestedField, read: NestedField) -> bool:
+    """Whether columns of one id have types that can be read as one; ids may be given anew."""
+    others = {field.field_id: field.field_type for field in walk((old,))}
+    for field in walk((read,)):
+        kind = others.get(field.field_id, field.field_type)
+        is_nested = not is_scalar(kind) and type(kind) is type(field.field_type)
+        if not is_nested and not can_promote(kind, field.field_type):
+            return False
+    return True
 
 
 def is_one_table(before: Side, after: Side) -> bool:
@@ -104,28 +161,6 @@ def key_columns(
                 f"{nearest_of(name, names)}"
             )
     return tuple(by)
-
-
-def _widest(old: NestedField, new: NestedField, metadata: TableMetadata) -> NestedField:
-    """The column as `new` names it, so that the files of all snapshots can be read by it.
-
-    Types are those that it and what is in it were promoted to last; what was optional at any time
-    is optional.
-    """
-    if old == new or new.field_id > MAX_TABLE_FIELD_ID:
-        return new
-    history = metadata.schema_history
-
-    def widest(field: NestedField) -> NestedField:
-        found = [schema.find_field(field.field_id) for schema in history]
-        known = [each for each in found if each is not None]
-        kind = known[0].field_type if is_scalar(field.field_type) else field.field_type
-        is_required = all(each.required for each in known)
-        return replace(field, field_type=kind, required=is_required)
-
-    for inner in walk((new,)):
-        (new,) = replaced((new,), inner.field_id, widest)
-    return new
 
 
 def _chosen(state: TableState, options: ReadOptions) -> Schema:

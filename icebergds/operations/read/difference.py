@@ -20,6 +20,7 @@ from icebergds.operations.read.compared_columns import (
     compared_columns,
     is_one_table,
     key_columns,
+    read_alike,
 )
 from icebergds.operations.read.planned_scan import PlannedScan, plan_scan, task_groups_of
 from icebergds.scan.plan.files import PlannedFile
@@ -166,13 +167,14 @@ def compare_scans(
     Raises:
         InvalidOptionError: a key is not a column of both sides.
     """
-    columns = compared_columns(before, after)
+    read = read_alike(before, after)
+    columns = compared_columns(before, after, read[1])
     shared = columns.shared
     keys = key_columns(after, shared, by)
     sides = [
         plan_scan(state, options, for_native=False, columns=Schema(tuple(own)))
         for (state, options), own in zip(
-            (before, after), zip(*shared, strict=True) if shared else ((), ()), strict=True
+            read, zip(*shared, strict=True) if shared else ((), ()), strict=True
         )
     ]
     old, new = sides
