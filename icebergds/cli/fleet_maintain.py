@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
-from icebergds.cli.answer import Answer, Exit, plain
-from icebergds.cli.command import error_data
+from icebergds.cli.answer import Answer, Exit, OutputError, plain
+from icebergds.cli.command import end_output, error_data
 from icebergds.cli.complete import complete_names
 from icebergds.cli.keep import Apply, Jobs
 from icebergds.cli.many import NamedTable, OfTable, each_table, tables_of
@@ -85,6 +85,8 @@ def maintain(
             pass
     run.left_alone = len(every) - len(tables)
     run.unmatched = [rule.match for rule in unmatched]
+    if run.output_error is not None and not isinstance(run.output_error, BrokenPipeError):
+        raise OutputError(run.output_error)
     return run.answer(len(tables), len(ordered))
 
 
@@ -113,6 +115,7 @@ class _Run:
         not_begun: the tables that the budget or its windows left out.
         left_alone: how many tables a rule leaves alone.
         unmatched: patterns of rules that match no table.
+        output_error: why lines can no longer be printed.
     """
 
     policy: FleetPolicy
@@ -125,6 +128,7 @@ class _Run:
     not_begun: list[str] = field(default_factory=list)
     left_alone: int = 0
     unmatched: Sequence[str] = ()
+    output_error: OSError | None = None
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def maintain(self, table: NamedTable) -> None:
@@ -217,7 +221,14 @@ class _Run:
             self.counts["tables with nothing to do"] += 1
 
     def _tell(self, line: dict[str, Any]) -> None:
-        print(json.dumps(line, ensure_ascii=False), file=sys.stdout, flush=True)
+        if self.output_error is not None:
+            return
+        try:
+            print(json.dumps(line, ensure_ascii=False), file=sys.stdout, flush=True)
+        except OSError as error:
+            # What was begun is finished: a log that ends stops no maintenance.
+            self.output_error = error
+            end_output()
 
 
 def _most_useful_first(

@@ -65,6 +65,26 @@ def test_the_most_useful_work_comes_first_and_a_broken_table_stops_no_other(
     assert lines(again)[-1]["summary"]["with_something_to_do"] == 0
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
+@pytest.mark.parametrize(
+    ("redirection", "status", "told"),
+    [
+        ("| head -1", 0, ""),
+        (">&-", 0, ""),
+        ("> /dev/full", 2, "error: the output cannot be written: No space left on device\n"),
+    ],
+)
+def test_a_log_that_ends_stops_no_maintenance(
+    lake: Catalog, redirection: str, status: int, told: str
+) -> None:
+    tables = [small(lake, f"db.{name}") for name in "abcdef"]
+    shell = f'"$0" -c "$1" fleet maintain lake --apply {redirection}; exit ${{PIPESTATUS[0]}}'
+    call = ["bash", "-c", shell, sys.executable, _RUN]
+    ran = subprocess.run(call, capture_output=True, text=True, check=False)
+    assert (ran.returncode, ran.stderr) == (status, told)
+    assert [len(table.refresh().inspect.files()) for table in tables] == [1] * 6
+
+
 @pytest.mark.parametrize("jobs", [1, 3])
 def test_a_policy_says_which_tables_get_what(
     lake: Catalog, icebergds: Command, tmp_path: Path, jobs: int
