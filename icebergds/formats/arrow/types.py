@@ -125,6 +125,15 @@ def to_array(field_type: IcebergType, values: Sequence[Any]) -> pa.Array:
             return pa.array(values, arrow_type)
 
 
+def in_memory_values(array: pa.Array) -> list[Any]:
+    """The in-memory values of a scalar column in the Arrow type of its type; None for null."""
+    if pa.types.is_date32(array.type):
+        array = array.view(pa.int32())
+    elif pa.types.is_timestamp(array.type) or pa.types.is_time64(array.type):
+        array = array.view(pa.int64())
+    return list(array.to_pylist())
+
+
 def repeat(field_type: IcebergType, value: Any, length: int) -> pa.Array:
     """An array of one in-memory value, `length` times."""
     if value is None:

@@ -60,6 +60,7 @@ class PageSelection:
         starts: the first row of each range within the row group; ranges are sorted and disjoint.
         stops: the row after each range.
         pages: all pages of each leaf column to read, by leaf.
+        nbytes: how much of these is read.
     """
 
     index: PageIndex
@@ -67,6 +68,7 @@ class PageSelection:
     starts: Integers
     stops: Integers
     pages: Mapping[int, Pages]
+    nbytes: int
 
 
 class PagePruner:
@@ -153,11 +155,13 @@ class PagePruner:
         pages = {leaf: index.pages(group, leaf) for leaf in self._leaves}
         if any(part.rows[-1] != row_group.num_rows for part in (*filter_pages, *pages.values())):
             raise PageIndexError("columns differ in their number of rows")
-        needed = sum(_encoded_size(part, starts, stops) for part in pages.values())
+        needed = 0
+        if len(starts):
+            needed = sum(_encoded_size(part, starts, stops) for part in pages.values())
         whole = sum(row_group.column(leaf).total_compressed_size for leaf in self._leaves)
-        if len(starts) and needed > min(_MAX_SHARE * whole, _MAX_BYTES):
+        if needed > min(_MAX_SHARE * whole, _MAX_BYTES):
             return None
-        return PageSelection(index, group, starts, stops, pages)
+        return PageSelection(index, group, starts, stops, pages, needed)
 
     def _open(self) -> PageIndex:
         if self._index is None:

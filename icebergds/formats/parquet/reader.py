@@ -11,7 +11,7 @@ If the page index shows that a filter selects little of a row group, only those 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence, Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -21,6 +21,7 @@ from icebergds.expr.metrics import might_match
 from icebergds.expr.nodes import TRUE, Expr
 from icebergds.formats.arrow.errors import decoding
 from icebergds.formats.data_file.file_schema import (
+    FileColumn,
     columns_of,
     has_ids,
     restrict,
@@ -31,6 +32,7 @@ from icebergds.formats.data_file.file_schema import (
 from icebergds.formats.data_file.projection import Projection, needed_leaves, plan_projection
 from icebergds.formats.data_file.read_request import PositionedBatch, ReadRequest
 from icebergds.formats.data_file.shredded_variants import shredded_variants
+from icebergds.formats.parquet.bloom_filter import BloomFilters
 from icebergds.formats.parquet.footer import open_parquet, read_footer
 from icebergds.formats.parquet.footer_counts import check_rows, flat_leaves, row_count
 from icebergds.formats.parquet.page_pruning import PagePruner, PageSelection
@@ -115,11 +117,7 @@ class ParquetReader:
 
         See `DataFileReader.batches`.
         """
-        columns = self._columns
-        if self._by_position:
-            # An id may be that of a partition column, which files read by position do not store.
-            columns = tuple(c for c in columns if c.field_id not in request.constants)
-        leaves = needed_leaves(columns, request.schema, self._location)
+        columns, leaves = self._needed(request)
         self._check_shredded(leaves)
         projection = plan_projection(
             restrict(columns, leaves), request.schema, request.constants, self._location
@@ -130,6 +128,24 @@ class ParquetReader:
                 yield from self._read(run, leaves, projection, request.batch_size)
             else:
                 yield from self._read_pages(run[0], run[0].pages, projection, request.batch_size)
+
+    def bytes_to_read(self, request: ReadRequest) -> int:
+        """How many bytes of columns `batches` reads.
+
+        Raises:
+            CorruptFileError: the file is damaged.
+        """
+        _, leaves = self._needed(request)
+        groups = self._select_groups(request.row_filter, leaves, None, None)
+        return sum(group.bytes_to_read(leaves) for group in groups)
+
+    def _needed(self, request: ReadRequest) -> tuple[tuple[FileColumn, ...], frozenset[int]]:
+        """The columns that may be read, and the leaves that are."""
+        columns = self._columns
+        if self._by_position:
+            # An id may be that of a partition column, which files read by position do not store.
+            columns = tuple(c for c in columns if c.field_id not in request.constants)
+        return columns, needed_leaves(columns, request.schema, self._location)
 
     def _check_shredded(self, leaves: AbstractSet[int]) -> None:
         """Refuses times whose meaning Arrow does not tell: of one type, they would be another."""
@@ -156,6 +172,7 @@ class ParquetReader:
             else filter_columns(self._columns, metadata.schema, row_filter, self._location)
         )
         pruner = PagePruner(self._handle, metadata, row_filter, referenced, leaves)
+        blooms = BloomFilters(self._handle, metadata, row_filter, referenced)
         counted = [leaf for leaf in flat_leaves(metadata) if not leaves or leaf in leaves]
         position = 0
         for index in range(metadata.num_row_groups):
@@ -166,8 +183,14 @@ class ParquetReader:
             position += group.num_rows
             if not group.num_rows or not _begins_in(group, start, length):
                 continue
-            if row_filter == TRUE or might_match(row_filter, row_group_metrics(group, referenced)):
-                yield _RowGroup(index, first_position, group, pruner.select(index))
+            found = _RowGroup(index, first_position, group, None)
+            if row_filter != TRUE:
+                metrics, nbytes = row_group_metrics(group, referenced), found.encoded_size(leaves)
+                if not might_match(row_filter, metrics):
+                    continue
+                if not blooms.might_match(group, metrics, nbytes):
+                    continue
+            yield replace(found, pages=pruner.select(index))
 
     def _read(
         self,
@@ -280,6 +303,9 @@ class _RowGroup:
         if chunk.has_dictionary_page and 0 < chunk.dictionary_page_offset < start:
             start = chunk.dictionary_page_offset
         return start, start + chunk.total_compressed_size
+
+    def bytes_to_read(self, leaves: AbstractSet[int]) -> int:
+        return self.encoded_size(leaves) if self.pages is None else self.pages.nbytes
 
     def encoded_size(self, leaves: AbstractSet[int]) -> int:
         return sum(self.metadata.column(leaf).total_compressed_size for leaf in leaves)

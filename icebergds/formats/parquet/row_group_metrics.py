@@ -166,6 +166,19 @@ def bound_of(column: FilterColumn, physical: str, raw: Any) -> bytes | None:
         return None
 
 
+def ticks_of(column: FilterColumn) -> tuple[int, int] | None:
+    """The nanoseconds of one unit of a column of times, in the table and in the file.
+
+    None if it is not such a column, or several values of the file read as one.
+    """
+    wanted, annotation = column.field_type.type_id, column.logical_type
+    if wanted not in _TIMES or annotation["Type"] not in ("Timestamp", "Time"):
+        return None
+    per_tick = 1 if wanted in _IN_NANOS else NANOS_PER_MICRO
+    stored = _NANOS_PER_UNIT[annotation["timeUnit"]]
+    return (per_tick, stored) if stored >= per_tick else None
+
+
 def _value(column: FilterColumn, physical: str, raw: Any) -> Any:
     """A physical value as the in-memory value that reading the column would give."""
     wanted = column.field_type.type_id

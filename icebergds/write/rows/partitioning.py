@@ -15,6 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from icebergds.formats.arrow.types import in_memory_values
 from icebergds.spec.partition import PartitionSpec
 from icebergds.spec.schema import Schema
 from icebergds.spec.transforms import VoidTransform
@@ -138,7 +139,7 @@ def _encode(values: pa.Array) -> _Encoded:
     distinct = encoded.dictionary
     if keys is not values:
         distinct = distinct.view(values.type)
-    return _Encoded(np.asarray(encoded.indices), _in_memory(distinct))
+    return _Encoded(np.asarray(encoded.indices), in_memory_values(distinct))
 
 
 def _float_bits(values: pa.Array) -> pa.Array:
@@ -146,16 +147,6 @@ def _float_bits(values: pa.Array) -> pa.Array:
     width = values.type.bit_width // 8
     bits = values.view(pa.int32() if width == 4 else pa.int64())
     return pc.if_else(pc.is_nan(values), pa.scalar(_NAN_BITS[width], bits.type), bits)
-
-
-def _in_memory(values: pa.Array) -> list[Any]:
-    """Values as `spec.types` represents them in memory."""
-    stored = values.type
-    if pa.types.is_date32(stored):
-        return list(values.view(pa.int32()).to_pylist())
-    if pa.types.is_timestamp(stored) or pa.types.is_time64(stored):
-        return list(values.view(pa.int64()).to_pylist())
-    return list(values.to_pylist())
 
 
 def _group(fields: Sequence[_Encoded]) -> _Groups:
