@@ -122,7 +122,7 @@ class ParquetReader:
         projection = plan_projection(
             restrict(columns, leaves), request.schema, request.constants, self._location
         )
-        groups = self._select_groups(request.row_filter, leaves, start, length)
+        groups = self._select_groups(request.row_filter, columns, leaves, start, length)
         for run in _runs(groups, leaves):
             if run[0].pages is None:
                 yield from self._read(run, leaves, projection, request.batch_size)
@@ -135,8 +135,8 @@ class ParquetReader:
         Raises:
             CorruptFileError: the file is damaged.
         """
-        _, leaves = self._needed(request)
-        groups = self._select_groups(request.row_filter, leaves, None, None)
+        columns, leaves = self._needed(request)
+        groups = self._select_groups(request.row_filter, columns, leaves, None, None)
         return sum(group.bytes_to_read(leaves) for group in groups)
 
     def _needed(self, request: ReadRequest) -> tuple[tuple[FileColumn, ...], frozenset[int]]:
@@ -161,6 +161,7 @@ class ParquetReader:
     def _select_groups(
         self,
         row_filter: Expr,
+        columns: Sequence[FileColumn],
         leaves: AbstractSet[int],
         start: int | None,
         length: int | None,
@@ -169,7 +170,7 @@ class ParquetReader:
         referenced = (
             []
             if row_filter == TRUE
-            else filter_columns(self._columns, metadata.schema, row_filter, self._location)
+            else filter_columns(columns, metadata.schema, row_filter, self._location)
         )
         pruner = PagePruner(self._handle, metadata, row_filter, referenced, leaves)
         blooms = BloomFilters(self._handle, metadata, row_filter, referenced)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from icebergds.commit.compressed_files import CompressedFiles
+from icebergds.expr.nodes import TRUE, Expr
 from icebergds.formats.deletes.key_hash import Hashes
 from icebergds.formats.deletes.positions import Positions, PositionSet
 from icebergds.operations.runner import TaskAttempt
@@ -28,6 +29,7 @@ class ConversionPlan:
         operation_id: unique id of the operation, part of the names of new files.
         settings: how to write position deletes.
         hashing: the hashes of keys that tasks return; None if they are not needed.
+        row_filter: bound to the table's schema; selects at least the rows that are deleted.
     """
 
     read: ReadPlan
@@ -35,6 +37,7 @@ class ConversionPlan:
     operation_id: str
     settings: DeleteSettings
     hashing: KeyHashing | None = None
+    row_filter: Expr = TRUE
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +75,7 @@ def write_converted(
     rows, deletes = list[int](), list[FilePositions]()
     keys, row_ids = list[Hashes | None](), list[Positions | None]()
     with files.TaskAttempt(plan.read.io, plan.locations, names, plan.read.table_schema) as written:
-        for found in read_deleted_by_key(plan.read, task_group, plan.hashing):
+        for found in read_deleted_by_key(plan.read, task_group, plan.hashing, plan.row_filter):
             rows.append(len(found.positions))
             keys.append(found.keys)
             row_ids.append(found.row_ids)

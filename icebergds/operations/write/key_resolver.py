@@ -20,15 +20,18 @@ from icebergds.commit.file_selection import FileKey, file_key
 from icebergds.commit.selection import Mask
 from icebergds.display import counted, size_text
 from icebergds.errors import ValidationError
+from icebergds.expr.nodes import TRUE, Expr
 from icebergds.formats.deletes.key_hash import Hashes, new_seed
 from icebergds.formats.deletes.position_deletes import only_data_path
 from icebergds.operations.runner import Runner, ThreadRunner, weight_of_files
 from icebergds.operations.write.cleanup import delete_files, delete_files_of_write
 from icebergds.operations.write.conversion_tasks import ConversionPlan, write_converted
+from icebergds.operations.write.key_search import bytes_of_keys, bytes_to_read, filter_of_keys
 from icebergds.operations.write.table_settings import delete_settings
 from icebergds.reporting import stage
 from icebergds.scan.plan.files import NewDeletes
 from icebergds.scan.plan.packed_files import PackedFiles, plan_packed_files
+from icebergds.scan.plan.partition_filters import PartitionFilters
 from icebergds.scan.plan.splits import SplitOptions
 from icebergds.scan.plan.task_groups import pack_files
 from icebergds.scan.read.deleted_keys import KeyHashing
@@ -36,7 +39,6 @@ from icebergds.scan.read_plan import ReadPlan
 from icebergds.spec.json.name_mapping import table_name_mapping
 from icebergds.spec.manifest import (
     DataFile,
-    FileFormat,
     ManifestContent,
     ManifestEntry,
     ManifestEntryStatus,
@@ -44,7 +46,6 @@ from icebergds.spec.manifest import (
 from icebergds.spec.partition import PartitionSpec
 from icebergds.spec.schema import Schema
 from icebergds.spec.table_properties import UPSERT_RESOLVE_LIMIT_BYTES
-from icebergds.spec.types import IcebergType, TypeId
 from icebergds.write.changes.keyed_delta import ReplacedRows
 from icebergds.write.locations import LocationProvider
 
@@ -53,19 +54,6 @@ _LIMIT_WITHOUT_SESSION = 16_000_000
 # So much is read in this process before a job of Spark has begun.
 _BYTES_IN_PROCESS = 16_000_000
 _NO_KEYS = np.empty(0, np.uint64)
-# What a value takes in a file, in bytes. Texts, UUIDs and decimals take more than numbers.
-_WIDTHS: dict[object, int] = {
-    TypeId.BOOLEAN: 1,
-    TypeId.INT: 4,
-    TypeId.DATE: 4,
-    TypeId.LONG: 8,
-    TypeId.TIME: 8,
-    TypeId.TIMESTAMP: 8,
-    TypeId.TIMESTAMPTZ: 8,
-    TypeId.TIMESTAMP_NS: 8,
-    TypeId.TIMESTAMPTZ_NS: 8,
-}
-_WIDTH_OF_OTHERS = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +109,8 @@ class KeyResolver:
         self._written: list[DataFile] = []
         self._rounds = 0
         self._planned: _Planned | None = None
+        # Of the keys in the types of a schema, by its id.
+        self._filters: dict[int, Expr] = {}
 
     @property
     def table(self) -> str:
@@ -146,12 +136,15 @@ class KeyResolver:
             The bytes to read, and what they are in words.
         """
         base = commit_base(self._table.state, branch)
-        of_manifests = sum(manifest.manifest_length for manifest in base.manifests)
+        metadata, plan = base.metadata, self._read_plan(base)
+        by_partition = TRUE if _spec_for(self._spec, base).is_unpartitioned else self._filter(base)
+        filters = PartitionFilters(metadata.specs_by_id, plan.table_schema, by_partition)
+        of_manifests = sum(m.manifest_length for m in base.manifests if filters.might_match(m))
         if of_manifests > limit:
             return of_manifests, f"{size_text(of_manifests)} of manifests"
-        files = self._plan(base).files
-        found = of_manifests + _bytes_of_keys(files, self._keys[0], base.metadata.schema())
-        of_files = counted(len(files), "data file")
+        planned = self._plan(base)
+        found = of_manifests + self._bytes_to_read(base, planned, min(limit, _BYTES_IN_PROCESS))
+        of_files = counted(len(planned.files), "data file")
         return found, f"{size_text(found)} of manifests and the keys of {of_files}"
 
     def replaced(self, branch: str) -> ReplacedRows:
@@ -205,6 +198,39 @@ class KeyResolver:
         if files:
             delete_files(self._table.io, files)
 
+    def _filter(self, base: CommitBase) -> Expr:
+        """Selects at least the rows with the keys, bound to the table's schema."""
+        schema = base.metadata.schema()
+        if schema.schema_id not in self._filters:
+            entries = [ManifestEntry(ManifestEntryStatus.ADDED, 0, 1, 1, key) for key in self._keys]
+            self._filters[schema.schema_id] = filter_of_keys(self._read_plan(base), entries)
+        return self._filters[schema.schema_id]
+
+    def _read_plan(self, base: CommitBase) -> ReadPlan:
+        metadata = base.metadata
+        return ReadPlan(
+            self._table.io,
+            Schema(()),
+            metadata.schema(),
+            metadata.specs_by_id,
+            name_mapping=table_name_mapping(metadata),
+        )
+
+    def _bytes_to_read(
+        self, base: CommitBase, planned: _Planned, many: int = _BYTES_IN_PROCESS
+    ) -> int:
+        """How many bytes of keys are read of planned data files, if none of them was read yet.
+
+        Args:
+            many: what is more is found out exactly.
+        """
+        if planned.nbytes is None:
+            ids, plan = self._keys[0].equality_ids, self._read_plan(base)
+            planned.nbytes = bytes_of_keys(planned.files, ids, plan.table_schema)
+            if planned.nbytes > many:
+                planned.nbytes = bytes_to_read(plan, planned.files, ids, self._filter(base))
+        return planned.nbytes
+
     def _plan(self, base: CommitBase) -> _Planned:
         parent, metadata = base.parent, base.metadata
         if parent is None:
@@ -232,8 +258,11 @@ class KeyResolver:
             metadata,
             parent,
             metadata.schema(),
+            self._filter(base),
             chosen=have_keys,
             more_deletes=NewDeletes(pending, spec),
+            # Then the deletes do not apply to other partitions either.
+            by_partition=not spec.is_unpartitioned,
         )
         self._planned = _planned(parent.snapshot_id, files, ours, base.name)
         return self._planned
@@ -249,28 +278,23 @@ class KeyResolver:
         files = planned.files.filter(~np.array(is_known, np.bool_))
         if not len(files):
             return
-        table = self._table.at(replace(base.state, io=self._table.io))
-        metadata, schema = table.metadata, table.metadata.schema()
+        io, metadata, schema = self._table.io, base.metadata, base.metadata.schema()
         splits = SplitOptions.of(metadata.properties).evened(files.entries.file_size_in_bytes)
         groups = list(pack_files(files, metadata, schema, splits, whole=True))
         locations = LocationProvider.of(metadata.location, metadata.properties)
         operation_id = f"{self._write_id}-{self._rounds}"
         self._rounds += 1
         plan = ConversionPlan(
-            ReadPlan(
-                table.io,
-                Schema(()),
-                schema,
-                metadata.specs_by_id,
-                name_mapping=table_name_mapping(metadata),
-            ),
+            self._read_plan(base),
             locations,
             operation_id,
             delete_settings(metadata),
             self._hashing,
+            self._filter(base),
         )
-        discard = partial(delete_files_of_write, table.io, self._data_location, operation_id)
-        is_small = _bytes_of_keys(files, self._keys[0], schema) <= _BYTES_IN_PROCESS
+        discard = partial(delete_files_of_write, io, self._data_location, operation_id)
+        nbytes = bytes_of_keys(files, self._keys[0].equality_ids, schema)
+        is_small = min(nbytes, self._bytes_to_read(base, planned)) <= _BYTES_IN_PROCESS
         with stage("find rows by key", len(files), files.nbytes, weight_of_files):
             runner = ThreadRunner() if is_small or self._runner is None else self._runner
             results = runner.run(partial(write_converted, plan), groups, discard)
@@ -283,7 +307,7 @@ class KeyResolver:
                 self._before[path] = before[path]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Planned:
     """The data files of a snapshot that may have the keys.
 
@@ -292,6 +316,7 @@ class _Planned:
         own: their position deletes that apply to no other file, by path.
         before: the identities of all their position deletes, by path.
         others: those to which other equality deletes apply, which may delete the same rows.
+        nbytes: how many bytes of their keys are to be read; None if it is not known yet.
     """
 
     snapshot_id: int | None
@@ -299,6 +324,7 @@ class _Planned:
     own: Mapping[str, Sequence[DataFile]]
     before: Mapping[str, frozenset[FileKey]]
     others: AbstractSet[str]
+    nbytes: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -377,20 +403,3 @@ def _by_key(found: Iterable[_Compared]) -> tuple[Hashes, npt.NDArray[np.int64]]:
 def _place(file: DataFile) -> str:
     """What the deletes of a later attempt replace: those of the same data file."""
     return (file.is_deletion_vector and file.referenced_data_file) or file.file_path
-
-
-def _bytes_of_keys(files: PackedFiles, keys: DataFile, schema: Schema) -> int:
-    """About how many bytes of key columns data files have."""
-    fields = [schema.find_field(field_id) for field_id in keys.equality_ids]
-    width = sum(_width(each.field_type) for each in fields if each is not None)
-    entries = files.entries
-    # Avro files are read whole.
-    is_columnar = np.array([k.file_format is not FileFormat.AVRO for k in entries.kinds], np.bool_)
-    of_keys = np.minimum(entries.record_count * width, entries.file_size_in_bytes)
-    return int(
-        np.where(is_columnar[entries.kind_numbers], of_keys, entries.file_size_in_bytes).sum()
-    )
-
-
-def _width(kind: IcebergType) -> int:
-    return _WIDTHS.get(getattr(kind, "type_id", None), _WIDTH_OF_OTHERS)

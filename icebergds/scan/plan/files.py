@@ -205,6 +205,7 @@ def gather_files(
     with_metrics: bool = True,
     all_deletes: bool = False,
     more_deletes: NewDeletes | None = None,
+    by_partition: bool = True,
 ) -> tuple[list[_Gathered], PlanCounts]:
     """Calls a function with the files of each manifest; further arguments as for `plan_files`.
 
@@ -213,6 +214,8 @@ def gather_files(
             parts. Called again for all files if some of them turn out to need further deletes.
         all_deletes: read the deletes of all partitions, including those that the filter excludes.
         more_deletes: deletes to apply besides those of the snapshot.
+        by_partition: whether the filter skips what its partition excludes, also files that have
+            other values than their partition says, in manifests that are not read.
 
     Returns:
         The function's results, in the order of the files, and what was skipped.
@@ -221,7 +224,7 @@ def gather_files(
         return [], PlanCounts()
     started = time.perf_counter()
     asked = row_filter
-    filters = PartitionFilters(metadata.specs_by_id, schema, row_filter)
+    filters = PartitionFilters(metadata.specs_by_id, schema, row_filter if by_partition else TRUE)
     row_filter = relaxed(row_filter)
     of_deletes = PartitionFilters(metadata.specs_by_id, schema, TRUE) if all_deletes else filters
     listed, counting = all_manifests(io, snapshot, wrong_counts)
@@ -328,6 +331,7 @@ def gather_files(
             with_metrics=with_metrics,
             all_deletes=True,
             more_deletes=more_deletes,
+            by_partition=by_partition,
         )
     _warn_of_contradicted(metadata.location, odd)
     counts = count_plan(listed, manifests, [files for _, files in found])

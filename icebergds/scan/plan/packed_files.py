@@ -91,12 +91,13 @@ def plan_packed_files(
     *,
     chosen: Callable[[PackedFiles], Mask] | None = None,
     more_deletes: NewDeletes | None = None,
+    by_partition: bool = True,
 ) -> PackedFiles:
     """Finds a scan's data files and their deletes; arguments and errors as for `plan_files`.
 
     Args:
         chosen: marks which files to return; all by default. It is called by several threads.
-        more_deletes: as for `gather_files`.
+        more_deletes, by_partition: as for `gather_files`.
     """
 
     def pack(files: Iterable[PlannedFile]) -> PackedFiles:
@@ -115,6 +116,7 @@ def plan_packed_files(
         pack,
         with_metrics=False,
         more_deletes=more_deletes,
+        by_partition=by_partition,
     )
     return PackedFiles.concat(parts)
 

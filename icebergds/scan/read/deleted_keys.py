@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from icebergds.expr.nodes import TRUE, Expr
 from icebergds.formats.deletes.key_columns import encode_column
 from icebergds.formats.deletes.key_hash import Hashes, hash_columns
 from icebergds.formats.deletes.positions import PositionCollector, Positions, PositionSet
@@ -57,7 +58,10 @@ class KeyHashing:
 
 
 def read_deleted_by_key(
-    plan: ReadPlan, task_group: ScanTaskGroup, hashing: KeyHashing | None = None
+    plan: ReadPlan,
+    task_group: ScanTaskGroup,
+    hashing: KeyHashing | None = None,
+    row_filter: Expr = TRUE,
 ) -> Iterator[DeletedByKey]:
     """Finds the rows that equality deletes delete, one file after the other.
 
@@ -66,6 +70,7 @@ def read_deleted_by_key(
     Args:
         task_group: tasks of whole files.
         hashing: which hashes of keys to return.
+        row_filter: bound to the table's schema; selects at least the rows that are deleted.
 
     Raises:
         CorruptFileError: a data or delete file is damaged.
@@ -77,11 +82,11 @@ def read_deleted_by_key(
         before = load_positions(plan, task_group, task, task.position_deletes)
         keys = loader.keys_of(number)
         if hashing is None or keys.positions:
-            found = _deleted(plan, task_group, task, keys, before, None)
+            found = _deleted(plan, task_group, task, keys, before, None, row_filter)
             yield DeletedByKey(task, found, before)
             continue
         hashed = _HashedKeys(task_group, hashing, before)
-        found = _deleted(plan, task_group, task, keys, before, hashed)
+        found = _deleted(plan, task_group, task, keys, before, hashed, row_filter)
         yield DeletedByKey(task, found, before, hashed.keys(), hashed.row_ids())
 
 
@@ -128,6 +133,7 @@ def _deleted(
     keys: TaskKeys,
     before: PositionSet | None,
     hashed: _HashedKeys | None,
+    row_filter: Expr,
 ) -> PositionSet:
     found, seen = PositionCollector(), None if hashed is None else hashed.add
     with_row_ids = hashed is not None and hashed.with_row_ids
@@ -138,7 +144,9 @@ def _deleted(
             found.add(new)
 
     if keys.sets:
-        for positions in positions_of_keys(plan, task_group, task, keys.sets, seen, with_row_ids):
+        for positions in positions_of_keys(
+            plan, task_group, task, keys.sets, seen, with_row_ids, row_filter
+        ):
             add(positions)
     for of_group in keys.positions.values():
         for positions in of_group.parts(_POSITIONS_AT_ONCE):

@@ -103,12 +103,36 @@ def read_key_sets(
     """
     fields = key_schema.select(group.equality_ids).fields
     builder = _builder(fields, group)
-    for columns, sequence_number in _read_keys(plan, fields, group):
+    for columns, sequence_number in read_keys(plan, Schema(fields), group):
         builder.add(columns, sequence_number)
         if builder.nbytes > _most_bytes(plan):
             yield builder.build()
             builder = _builder(fields, group)
     yield builder.build()
+
+
+def read_keys(
+    plan: ReadPlan, key_schema: Schema, group: EqualityDeleteGroup
+) -> Iterator[tuple[list[pa.Array], int]]:
+    """Reads the key columns of delete files in batches, with the files' sequence numbers.
+
+    Arguments and errors are those of `load_key_set`.
+    """
+    paths = [_path(key_schema.fields, field_id) for field_id in group.equality_ids]
+    request = ReadRequest(key_schema)
+    io = plan.io.expecting(Open(ref.file_path, ref.file_size_in_bytes) for ref in group.files)
+    for ref in group.files:
+        with open_data_file(
+            io,
+            ref.file_path,
+            ref.file_format,
+            table_schema=plan.table_schema,
+            name_mapping=plan.name_mapping,
+            recorded=_recorded(plan, ref),
+        ) as reader:
+            for read in reader.batches(request):
+                columns = [column_at(read.batch, path) for path in paths]
+                yield columns, ref.data_sequence_number
 
 
 def _positions_in(
@@ -176,7 +200,7 @@ def _whole_key_set(
     plan: ReadPlan, fields: tuple[NestedField, ...], group: EqualityDeleteGroup
 ) -> EqualityKeySet | None:
     builder = _builder(fields, group)
-    for columns, sequence_number in _read_keys(plan, fields, group):
+    for columns, sequence_number in read_keys(plan, Schema(fields), group):
         builder.add(columns, sequence_number)
         if builder.nbytes > _most_bytes(plan):
             return None
@@ -186,27 +210,6 @@ def _whole_key_set(
 def _builder(fields: tuple[NestedField, ...], group: EqualityDeleteGroup) -> EqualityKeySetBuilder:
     paths = [_path(fields, field_id) for field_id in group.equality_ids]
     return EqualityKeySetBuilder([_leaf(fields, path) for path in paths])
-
-
-def _read_keys(
-    plan: ReadPlan, fields: tuple[NestedField, ...], group: EqualityDeleteGroup
-) -> Iterator[tuple[list[pa.Array], int]]:
-    """The key columns of delete files in batches, with the files' sequence numbers."""
-    paths = [_path(fields, field_id) for field_id in group.equality_ids]
-    request = ReadRequest(Schema(fields))
-    io = plan.io.expecting(Open(ref.file_path, ref.file_size_in_bytes) for ref in group.files)
-    for ref in group.files:
-        with open_data_file(
-            io,
-            ref.file_path,
-            ref.file_format,
-            table_schema=plan.table_schema,
-            name_mapping=plan.name_mapping,
-            recorded=_recorded(plan, ref),
-        ) as reader:
-            for read in reader.batches(request):
-                columns = [column_at(read.batch, path) for path in paths]
-                yield columns, ref.data_sequence_number
 
 
 def _recorded(plan: ReadPlan, ref: DeleteFileRef) -> Recorded:

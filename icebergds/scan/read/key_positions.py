@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 import pyarrow as pa
 
+from icebergds.expr.nodes import TRUE, Expr
 from icebergds.formats.data_reader import ReadRequest
 from icebergds.formats.deletes.positions import PositionCollector, Positions, PositionSet
 from icebergds.scan.column_paths import column_at, locate
@@ -29,6 +30,7 @@ def positions_of_keys(
     key_sets: Mapping[int, EqualityKeySet],
     seen: Callable[[Positions, list[pa.Array]], None] | None = None,
     with_row_ids: bool = False,
+    row_filter: Expr = TRUE,
 ) -> Iterator[Positions]:
     """Finds the rows of a task that key sets delete, per batch and set, in any order.
 
@@ -39,6 +41,7 @@ def positions_of_keys(
         key_sets: by the index of the equality delete group.
         seen: called with the positions that are returned, and the key columns of these rows.
         with_row_ids: whether the ids of these rows follow their key columns.
+        row_filter: bound to the table's schema; selects at least the rows that key sets delete.
 
     Raises:
         CorruptFileError, MissingFileError: the data file is damaged or missing.
@@ -49,7 +52,7 @@ def positions_of_keys(
     constants = identity_constants(plan.specs[task.spec_id], task.partition)
     with open_task_file(plan, task) as reader:
         stored = Schema((*keys.fields, ROW_ID)) if with_row_ids else keys
-        request = ReadRequest(stored, constants, batch_size=plan.batch_size)
+        request = ReadRequest(stored, constants, row_filter, plan.batch_size)
         for read in reader.batches(request, task.start, task.length_to_read):
             for index, key_set in key_sets.items():
                 columns = [column_at(read.batch, path) for path in paths[index]]
