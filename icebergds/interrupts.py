@@ -72,6 +72,23 @@ def until_stopped(items: Iterable[_Item]) -> Iterator[_Item]:
 
 
 @contextmanager
+def stopping_threads() -> Iterator[None]:
+    """Asks the current action to stop if the block is interrupted, so that its threads end soon.
+
+    Without an action, the block is one.
+    """
+    token = _stop.set(_Stop()) if _stop.get() is None else None
+    try:
+        yield
+    except KeyboardInterrupt:
+        stop()
+        raise
+    finally:
+        if token is not None:
+            _stop.reset(token)
+
+
+@contextmanager
 def on_stop(callback: Callable[[], object]) -> Iterator[None]:
     """Has a thread call something, which must not raise, if the action is stopped in the block."""
     if (current := _stop.get()) is None:

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from contextvars import copy_context
 from dataclasses import dataclass
+from functools import partial
 from typing import Protocol, TypeVar
 
-from icebergds.interrupts import check_stopped
+from icebergds.interrupts import (
+    check_stopped,
+    interrupts_held,
+    stopping_threads,
+    until_stopped,
+)
 from icebergds.reporting import advance_by, writing_files
 from icebergds.scan.tasks import ScanTaskGroup
 
@@ -61,11 +69,17 @@ class Runner(Protocol):
 
 
 _THREADS = 8
+# Items that wait for a thread, so that none idles while a result is taken.
+_WAITING = 8
 
 
 @dataclass(frozen=True, slots=True)
 class ThreadRunner:
-    """Runs tasks in this process, several at a time; they spend their time in Arrow and I/O."""
+    """Runs tasks in this process, several at a time; they spend their time in Arrow and I/O.
+
+    Of the items, only a few are made before the tasks of those before them have ended. If one
+    fails, or the action is interrupted, no other is begun.
+    """
 
     def run(
         self,
@@ -73,18 +87,37 @@ class ThreadRunner:
         items: Iterable[_Item],
         discard: Callable[[], int] | None = None,
     ) -> list[_Result]:
-        items, results = list(items), list[_Result]()
-        with _discarding(discard), ThreadPoolExecutor(min(_THREADS, len(items) or 1)) as pool:
-            running = [pool.submit(task, item, TaskAttempt(at, 0)) for at, item in enumerate(items)]
+        results, running = list[_Result](), deque[tuple[_Item, Future[_Result]]]()
+
+        def take() -> None:
+            item, future = running.popleft()
+            results.append(future.result())
+            advance_by(item)
+
+        with _discarding(discard), ThreadPoolExecutor(_THREADS) as pool, stopping_threads():
             try:
-                for item, future in zip(items, running, strict=True):
+                for number, item in enumerate(until_stopped(items)):
+                    if len(running) == _THREADS + _WAITING:
+                        take()
+                    # With this thread's context, by which tasks notice that they are to stop. A
+                    # thread whose start is interrupted would not be waited for.
+                    job = partial(_unless_stopped, task, item, TaskAttempt(number, 0))
+                    with interrupts_held():
+                        running.append((item, pool.submit(copy_context().run, job)))
+                while running:
                     check_stopped()
-                    results.append(future.result())
-                    advance_by(item)
+                    take()
             except BaseException:
-                pool.shutdown(cancel_futures=True)
+                pool.shutdown(wait=False, cancel_futures=True)
                 raise
         return results
+
+
+def _unless_stopped(
+    task: Callable[[_Item, TaskAttempt], _Result], item: _Item, attempt: TaskAttempt
+) -> _Result:
+    check_stopped()
+    return task(item, attempt)
 
 
 @dataclass(frozen=True, slots=True)

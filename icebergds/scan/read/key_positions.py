@@ -12,6 +12,7 @@ import pyarrow as pa
 from icebergds.expr.nodes import TRUE, Expr
 from icebergds.formats.data_reader import ReadRequest
 from icebergds.formats.deletes.positions import PositionCollector, Positions, PositionSet
+from icebergds.interrupts import until_stopped
 from icebergds.scan.column_paths import column_at, locate
 from icebergds.scan.read.deletes import read_key_sets
 from icebergds.scan.read.key_set import EqualityKeySet
@@ -53,7 +54,7 @@ def positions_of_keys(
     with open_task_file(plan, task) as reader:
         stored = Schema((*keys.fields, ROW_ID)) if with_row_ids else keys
         request = ReadRequest(stored, constants, row_filter, plan.batch_size)
-        for read in reader.batches(request, task.start, task.length_to_read):
+        for read in until_stopped(reader.batches(request, task.start, task.length_to_read)):
             for index, key_set in key_sets.items():
                 columns = [column_at(read.batch, path) for path in paths[index]]
                 rows = key_set.find(columns, task.data_sequence_number)
