@@ -9,6 +9,7 @@ from icebergds.commit.operations import Change, TableOperations, TableState
 from icebergds.commit.retry import commit_change
 from icebergds.commit.staging import StagedOperations, applied, snapshot_ids
 from icebergds.errors import CommitStateUnknownError, ValidationError
+from icebergds.interrupts import interrupts_held
 from icebergds.spec.metadata import TableMetadata
 from icebergds.spec.types import NestedField
 from icebergds.spec.updates.requirements import AssertRefSnapshotId, TableRequirement
@@ -33,15 +34,16 @@ def commit_staged(staged: StagedOperations) -> TableState:
     if not staged.steps:
         return staged.base
     steps = TransactionSteps(staged)
-    try:
-        committed = commit_change(staged.operations, steps.produce, steps.is_in, staged.base)
-    except CommitStateUnknownError:
-        raise
-    except Exception:
-        staged.abandon()
-        raise
-    steps.settle(committed)
-    return committed
+    with interrupts_held():
+        try:
+            committed = commit_change(staged.operations, steps.produce, steps.is_in, staged.base)
+        except CommitStateUnknownError:
+            raise
+        except (Exception, KeyboardInterrupt):
+            staged.abandon()
+            raise
+        steps.settle(committed)
+        return committed
 
 
 class TransactionSteps:
@@ -102,7 +104,7 @@ def in_one_commit(
     mark = staged.mark()
     try:
         result = run(staged)
-    except Exception:
+    except (Exception, KeyboardInterrupt):
         staged.undo(mark)
         raise
     return result, commit_staged(staged) if of_transaction is None else staged.refresh()

@@ -11,6 +11,7 @@ from icebergds.commit.retry import commit_changes
 from icebergds.commit.staging import StagedOperations
 from icebergds.commit.transaction import TransactionSteps
 from icebergds.errors import CommitStateUnknownError
+from icebergds.interrupts import interrupts_held
 
 
 class CommitsTables(Protocol):
@@ -58,18 +59,19 @@ def commit_staged_tables(
         decisive = decisive or [each for each in found if each[0].changes_table]
         return all_or_none(target.name, ((state, part.is_in(state)) for part, state in decisive))
 
-    try:
-        bases = [staged.base for staged in tables.values()]
-        committed = commit_changes(target, produce, is_committed, bases)
-    except CommitStateUnknownError:
-        raise
-    except Exception:
-        for staged in tables.values():
-            staged.abandon()
-        raise
-    for part, state in zip(parts, committed, strict=True):
-        part.settle(state)
-    return list(committed)
+    with interrupts_held():
+        try:
+            bases = [staged.base for staged in tables.values()]
+            committed = commit_changes(target, produce, is_committed, bases)
+        except CommitStateUnknownError:
+            raise
+        except (Exception, KeyboardInterrupt):
+            for staged in tables.values():
+                staged.abandon()
+            raise
+        for part, state in zip(parts, committed, strict=True):
+            part.settle(state)
+        return list(committed)
 
 
 def all_or_none(what: str, found: Iterable[tuple[TableState, bool]]) -> bool:

@@ -35,6 +35,7 @@ from icebergds.expr.nodes import TRUE, Expr
 from icebergds.expr.sql import parse_filter
 from icebergds.formats.data_file.write_properties import WriteProperties
 from icebergds.formats.data_writer import check_data_writer
+from icebergds.interrupts import interrupts_held
 from icebergds.io.fileio import FileIO
 from icebergds.operations.write.cleanup import WRITE_ID, delete_files
 from icebergds.operations.write.commit_options import check_target_branch, commit_options
@@ -227,19 +228,25 @@ def commit_write(
     if is_dynamic and not files and write.new_table is None:
         return None
     options = commit_options(write.options, write.table_uuid, {WRITE_ID: write.write_id})
+    operations = write.operations if table is None else table.operations
+    base = None if table is None else table.state
+    committed: Committed | None = None
     try:
-        if table is None:
-            return commit_snapshot(write.operations, _action(write, files), options)
-        clean_up_if_abandoned(table.operations, lambda: delete_files(write.io, files))
-        return commit_snapshot(table.operations, _action(write, files), options, table.state)
+        if table is not None:
+            clean_up_if_abandoned(operations, lambda: delete_files(write.io, files))
+        # Ctrl-C that comes when it is committed raises afterwards.
+        with interrupts_held():
+            committed = commit_snapshot(operations, _action(write, files), options, base)
     except CommitStateUnknownError:
         raise
     except AlreadyCommittedError:
         delete_files(write.io, files)
         return None
-    except Exception as error:
-        delete_files(write.io, files, error)
+    except (Exception, KeyboardInterrupt) as error:
+        if committed is None:
+            delete_files(write.io, files, error)
         raise
+    return committed
 
 
 def _table(options: WriteOptions, columns: Schema) -> LoadedTable:

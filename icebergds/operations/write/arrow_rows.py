@@ -18,6 +18,7 @@ from icebergds.operations.write.delta_commit import commit_delta, discard_delta,
 from icebergds.operations.write.key_changes import prepare_key_change
 from icebergds.operations.write.options import WriteOptions
 from icebergds.operations.write.resolve_keys import keeps_row_ids
+from icebergds.reporting import writing_files
 from icebergds.write.changes.keyed_delta import NO_ROWS
 from icebergds.write.task import write_batches
 
@@ -44,6 +45,7 @@ def write_rows(
     columns = schema_from_arrow(rows.schema)
     write, table = prepare_write(options, rows.schema, columns, overwrite=overwrite, table=table)
     table = _reading_manifest_list(table, options.branch)
+    writing_files()
     files = write_batches(write.plan, _batches(rows), partition_id=0, attempt_id=0)
     return commit_write(write, files, table)
 
@@ -67,6 +69,7 @@ def change_rows(table: LoadedTable, options: WriteOptions, rows: ArrowRows) -> C
         table, options, change, rows.schema, columns, keeps_row_ids=can_keep
     )
     table = _reading_manifest_list(table, options.branch)
+    writing_files()
     if not can_keep:
         delta = task(_batches(rows), partition_id=0, attempt_id=0)
         return commit_delta(prepared, [delta], table)

@@ -20,6 +20,7 @@ from icebergds.commit.staging import clean_up_if_abandoned
 from icebergds.commit.validation import Isolation
 from icebergds.errors import AlreadyCommittedError, CommitStateUnknownError, ValidationError
 from icebergds.expr.nodes import TRUE, Expr
+from icebergds.interrupts import interrupts_held
 from icebergds.io.fileio import FileIO
 from icebergds.operations.runner import Runner
 from icebergds.operations.write.cleanup import WRITE_ID, delete_files
@@ -112,6 +113,7 @@ def commit_delta(
     counts = summary_of_counts(delta.counts, prepared.statement)
     summary = {**counts, WRITE_ID: prepared.write_id}
     resolver = None if found is None else found.resolver
+    committed: Committed | None = None
     try:
         keys = [part.keys for part in parts if part.keys is not None]
         refuse_shared_keys(keys, prepared.address.path)
@@ -142,19 +144,18 @@ def commit_delta(
                 summary[KEYS_DELETED_BY] = found.reason
         if prepared.new_spec is not None and resolver is None:
             table = _with_spec(table, prepared.new_spec)
-        committed = commit_snapshot(
-            table.operations,
-            action,
-            commit_options(prepared.options, prepared.table_uuid, summary),
-            table.state,
-        )
+        options = commit_options(prepared.options, prepared.table_uuid, summary)
+        # Ctrl-C that comes when it is committed raises afterwards.
+        with interrupts_held():
+            committed = commit_snapshot(table.operations, action, options, table.state)
     except CommitStateUnknownError:
         raise
     except (AlreadyCommittedError, NothingToCommitError):
         discard_delta(prepared, delta, resolver)
         return None
-    except Exception as error:
-        discard_delta(prepared, delta, resolver, error)
+    except (Exception, KeyboardInterrupt) as error:
+        if committed is None:
+            discard_delta(prepared, delta, resolver, error)
         raise
     if prepared.deletes_are_global and resolver is None and any(map(_is_by_key, delta.deletes)):
         _warn_of_global_deletes(committed.state)
