@@ -221,7 +221,10 @@ def test_rows_are_those_of_a_model(
             model = [row for row in model if tuple(row[i] for i in at) not in last]
             if rng.random() < 0.7:
                 model += last.values()
-                table.upsert(_arrow(schema, list(last.values())), keys)
+                mode = rng.choice(["positions", "positions", "equality-deletes"])
+                new = _arrow(schema, list(last.values()))
+                table.upsert(new, keys, options={"write.upsert.mode": mode})
+                table.convert_equality_deletes()
             else:
                 assert table.delete_keys(_arrow(schema, rows), keys).deleted == len(gone)
             found = load_table(table.location()).scan().to_arrow().to_pylist()

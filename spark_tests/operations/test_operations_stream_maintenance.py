@@ -111,6 +111,29 @@ def test_what_upserts_leave_is_converted_and_rewritten(tmp_path: Path) -> None:
     assert ids(table) == [0, 1, 2]
 
 
+def test_batches_beyond_the_limit_are_converted_each_once(tmp_path: Path) -> None:
+    """Others delete their rows by position in their own commits."""
+    limit = {"write.upsert.mode": "auto", "write.upsert.resolve-limit-bytes": "100000"}
+    table = new_table(tmp_path, **{"format-version": "3", **limit})
+    few, many = pa.array(range(-100, 0), pa.int64()), pa.array(range(150_000), pa.int64())
+    for given in (few, many):
+        table.append(pa.table({"id": given}))
+    chosen, converted, told_by = "", [], "icebergds.keys-deleted-by"
+    for batch, key in enumerate([-50, 5_000, 40_000, -20, 7_000, 90_000]):
+        report = write(table, batch, 3, key=key)
+        summaries = [snapshot.summary for snapshot in table.refresh().snapshots()]
+        chosen += [told[told_by][0] for told in summaries if told_by in told][-1]
+        if report is not None:
+            results = {step.advice.action: step.result for step in report.steps}
+            found = results["convert_equality_deletes"]
+            converted.append(found.converted_equality_delete_files_count)
+            assert report.after.deletes.equality_delete_files == 0
+    # Maintenance makes one file of all.
+    assert chosen == "peeeee"
+    assert converted == [2, 3]
+    assert ids(table) == list(range(-100, 150_000))
+
+
 def test_the_budget_of_bytes_is_kept(tmp_path: Path) -> None:
     table = new_table(tmp_path)
     for batch in range(5):

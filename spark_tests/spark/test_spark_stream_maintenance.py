@@ -71,6 +71,24 @@ def test_batches_of_upserts_leave_no_keys_to_compare(feed: Feed) -> None:
     assert feed.loaded().metadata_location == before
 
 
+def test_batches_of_upserts_beyond_the_limit_are_left_to_maintenance(feed: Feed) -> None:
+    upserts = {"write_operation": "upsert", "upsert_keys": "id", "maintain_every": "6"}
+    for name in "ab":
+        feed.add((0, name), (1, name), (2, name))
+        feed.run(**upserts if feed.table.exists() else {"create": "true", "format_version": "3"})
+    for number in range(4):
+        before = feed.loaded().health().deletes
+        feed.add((number % 2, f"v{number}"))
+        limit = {"write.upsert.resolve-limit-bytes": "1"} if number in (0, 2) else {}
+        feed.run(**upserts, **limit)
+        if number == 2:
+            assert (before.equality_delete_files, before.deletion_vectors) == (1, 2)
+    assert rows_of(feed.loaded()) == [(0, "v2"), (1, "v3"), (2, "b")]
+    deletes = feed.loaded().health().deletes
+    assert (before.equality_delete_files, deletes.equality_delete_files) == (2, 0)
+    assert len(live_files(feed.table)) == 1
+
+
 def test_maintenance_that_fails_does_not_fail_the_query(feed: Feed) -> None:
     for number in range(5):
         feed.add((number, "a"))

@@ -26,7 +26,7 @@ from icebergds.spec.types import IcebergType, ScalarType, TypeId, is_scalar
 
 # Of more keys, most row groups have one, unless they follow each other.
 _MOST_KEYS = 1000
-_MOST_KEY_FILES = 64
+_MOST_KEY_FILES = 256
 # To open more files takes longer than it can save.
 _MOST_OPENED = 256
 _OPENED_AT_ONCE = 8
@@ -50,7 +50,7 @@ def filter_of_keys(plan: ReadPlan, keys: Sequence[ManifestEntry]) -> Expr:
 
     Args:
         plan: reads the keys; the filter is bound to its `table_schema`.
-        keys: equality deletes of the same key columns.
+        keys: equality deletes; of those of different key columns, all rows are selected.
 
     Raises:
         CorruptFileError, MissingFileError: a file is damaged or missing.
@@ -59,7 +59,7 @@ def filter_of_keys(plan: ReadPlan, keys: Sequence[ManifestEntry]) -> Expr:
     ids, schema = files[0].equality_ids, plan.table_schema
     is_few = len(files) <= _MOST_KEY_FILES and sum(f.record_count for f in files) <= _MOST_KEYS
     types = [_type_of(schema, field_id) for field_id in ids]
-    if not is_few or None in types:
+    if not is_few or None in types or any(file.equality_ids != ids for file in files):
         return TRUE
     refs = tuple(delete_file_ref(entry.data_file, entry.data_sequence_number) for entry in keys)
     stored = Schema(tuple(map(as_optional, schema.select(ids).fields)))

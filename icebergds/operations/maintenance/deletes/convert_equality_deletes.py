@@ -44,6 +44,7 @@ from icebergds.operations.write.conversion_tasks import (
     ConvertedRows,
     write_converted,
 )
+from icebergds.operations.write.key_search import filter_of_keys
 from icebergds.operations.write.options import WriteOptions
 from icebergds.operations.write.table_settings import delete_settings
 from icebergds.reporting import stage
@@ -371,11 +372,13 @@ def _convert_files(table: LoadedTable, found: _Found, work: _Work) -> None:
     groups = partial(pack_files, files, metadata, schema, splits, whole=True)
     _LOG.info("table %s: converting deletes of %d data files", table.name, len(files))
     locations = LocationProvider.of(metadata.location, metadata.properties)
+    reading = make_read_plan(read, table.state, schema, Schema(()))
     plan = ConversionPlan(
-        make_read_plan(read, table.state, schema, Schema(())),
+        reading,
         locations,
         f"{work.operation_id}-{work.rounds}",
         delete_settings(metadata),
+        row_filter=filter_of_keys(reading, found.base.targets),
     )
     work.rounds += 1
     # If a task fails, finished ones cannot report their files.
