@@ -154,8 +154,8 @@ class KeyResolver:
         already: a row that is gone must not come back under its id.
         """
         base = commit_base(self._table.state, branch)
-        self.resolve(base)
         planned = self._plan(base)
+        self._compare(base, planned, base.metadata.format_version >= 3)
         return ReplacedRows.of(
             *_by_key(self._compared[path] for path in planned.own if path not in planned.others)
         )
@@ -176,14 +176,13 @@ class KeyResolver:
         # A later vector of a data file is of a later attempt.
         new = {_place(file): file for file in self._written if only_data_path(file) in {None, *hit}}
         own = (delete for path in hit for delete in planned.own[path]) if has_vectors else ()
-        hashes = [one.keys for one in found.values()]
-        is_known = not planned.others and None not in (None if h is None else 0 for h in hashes)
-        distinct = np.unique(np.concatenate([_NO_KEYS, *(h for h in hashes if h is not None)]))
+        hashes = [one.keys for one in found.values() if one.keys is not None]
+        is_known = not planned.others and len(hashes) == len(found)
         return Resolved(
             tuple(new.values()),
             tuple(own),
             sum(one.rows for one in found.values()),
-            len(distinct) if is_known else None,
+            _count_distinct(hashes) if is_known else None,
             _by_key(found.values())[1],
         )
 
@@ -398,6 +397,12 @@ def _by_key(found: Iterable[_Compared]) -> tuple[Hashes, npt.NDArray[np.int64]]:
     hashes, row_ids = zip(*both, strict=True) if both else ((), ())
     no_ids = np.empty(0, np.int64)
     return np.concatenate([_NO_KEYS, *hashes]), np.concatenate([no_ids, *row_ids])
+
+
+def _count_distinct(parts: Iterable[Hashes]) -> int:
+    # Of many hashes, np.unique takes ten times as long.
+    hashes = np.sort(np.concatenate([_NO_KEYS, *parts]))
+    return int(np.count_nonzero(hashes[1:] != hashes[:-1])) + (len(hashes) > 0)
 
 
 def _place(file: DataFile) -> str:

@@ -25,8 +25,10 @@ class KeyHashes:
     def of(cls, parts: Sequence[Hashes]) -> KeyHashes:
         """The distinct hashes of all parts."""
         hashes = np.concatenate([_NO_HASHES, *parts])
-        hashes.sort()
-        return cls(hashes[np.append(True, hashes[1:] != hashes[:-1])] if hashes.size else hashes)
+        if not (hashes[1:] > hashes[:-1]).all():
+            hashes.sort()
+            hashes = hashes[np.append(True, hashes[1:] != hashes[:-1])]
+        return cls(hashes)
 
 
 def refuse_shared_keys(parts: Sequence[KeyHashes], table: str) -> None:

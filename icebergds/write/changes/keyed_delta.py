@@ -57,17 +57,24 @@ class ReplacedRows:
     def of(cls, hashes: Hashes, row_ids: npt.NDArray[np.int64]) -> ReplacedRows:
         """Keeps the first id of each key; -1 is none."""
         has_id = row_ids >= 0
-        order = np.lexsort((row_ids[has_id], hashes[has_id]))
-        sorted_hashes, ids = hashes[has_id][order], row_ids[has_id][order]
-        distinct, first = np.unique(sorted_hashes, return_index=True)
-        return cls(distinct, ids[first])
+        hashes, row_ids = hashes[has_id], row_ids[has_id]
+        order = np.argsort(hashes)
+        hashes, row_ids = hashes[order], row_ids[order]
+        is_first = np.append(True, hashes[1:] != hashes[:-1])[: len(hashes)]
+        if is_first.all():
+            return cls(hashes, row_ids)
+        firsts = np.flatnonzero(is_first)
+        return cls(hashes[firsts], np.minimum.reduceat(row_ids, firsts))
 
     def ids_of(self, hashes: Hashes) -> pa.Int64Array:
         """The ids of the rows that rows with these keys replace; null if there is none."""
-        at = np.searchsorted(self.hashes, hashes)
-        at[at == len(self.hashes)] = 0
         if not len(self.hashes):
             return pa.nulls(len(hashes), pa.int64())
+        # Sorted ones are found several times as fast.
+        order = np.argsort(hashes)
+        at = np.empty(len(hashes), np.intp)
+        at[order] = np.searchsorted(self.hashes, hashes[order])
+        at[at == len(self.hashes)] = 0
         return pa.array(self.row_ids[at], mask=self.hashes[at] != hashes)
 
 
@@ -343,7 +350,8 @@ def _write_equality_deletes(
     for keys in log.distinct():
         num_keys += len(keys)
         if not plan.keys_meet:
-            hashes.append(plan.keys.hashes(keys.columns))
+            known = keys.hashes
+            hashes.append(plan.keys.hashes(keys.columns) if known is None else known)
         if plan.replaced is not None:
             continue
         rows = plan.keys.delete_rows(keys.columns)
