@@ -278,11 +278,13 @@ def test_a_reader_that_is_read_once_gives_new_ids(tmp_path: Path) -> None:
 def test_what_is_cheap_is_deleted_by_position(tmp_path: Path) -> None:
     table = new_table(tmp_path, mode="auto")
     table.append(rows(*((at, "a", at) for at in range(1000))))
-    table.upsert(rows((1, "b", 1)), "id")
+    counts = table.upsert(rows((1, "b", 1)), "id")
     assert kinds_of_deletes(table) == {"positions": 1}
     told = table.current_snapshot().summary["icebergds.keys-deleted-by"]
     assert told.startswith("positions: ")
     assert told.endswith("limit 16.0 MB")
+    assert counts.keys_deleted_by == told
+    assert table.append(rows((5000, "a", 1))).keys_deleted_by is None
     table.upsert(rows((2, "b", 1)), "id", options={LIMIT: "1"})
     assert kinds_of_deletes(table) == {"positions": 1, "keys": 1}
     told = table.current_snapshot().summary["icebergds.keys-deleted-by"]

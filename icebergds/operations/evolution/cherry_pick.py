@@ -26,7 +26,7 @@ from icebergds.operations.evolution.references import (
     check_snapshot,
     set_current_snapshot,
 )
-from icebergds.operations.write.resolve_keys import KEYS_DELETED_BY
+from icebergds.operations.write.row_counts import KEYS_DELETED_BY
 from icebergds.spec.manifest import DataFile, ManifestContent, ManifestEntryStatus
 from icebergds.spec.metadata import TableMetadata
 from icebergds.spec.snapshot import MAIN_BRANCH, Snapshot

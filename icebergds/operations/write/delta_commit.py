@@ -28,13 +28,12 @@ from icebergds.operations.write.commit_options import commit_options
 from icebergds.operations.write.key_resolver import KeyResolver
 from icebergds.operations.write.options import WriteOptions
 from icebergds.operations.write.resolve_keys import (
-    KEYS_DELETED_BY,
     DeleteResolvedKeys,
     FoundRows,
     resolves,
     upsert_mode,
 )
-from icebergds.operations.write.row_counts import summary_of_counts
+from icebergds.operations.write.row_counts import KEYS_DELETED_BY, summary_of_counts
 from icebergds.scan.read.deleted_keys import KeyHashing
 from icebergds.spec.manifest import DataFile, FileContent
 from icebergds.spec.partition import PartitionSpec

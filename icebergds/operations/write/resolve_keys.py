@@ -25,14 +25,11 @@ from icebergds.errors import InvalidOptionError, ValidationError
 from icebergds.operations.write.key_resolver import KeyResolver, Resolved
 from icebergds.operations.write.options import WriteOptions
 from icebergds.operations.write.row_change_options import WriteOperation
-from icebergds.operations.write.row_counts import summary_of_counts
+from icebergds.operations.write.row_counts import KEYS_DELETED_BY, summary_of_counts
 from icebergds.spec.metadata import TableMetadata
 from icebergds.spec.reserved import ROW_ID
 from icebergds.spec.table_properties import UPSERT_MODE, UPSERT_RESOLVE_LIMIT_BYTES
 from icebergds.write.changes.keyed_delta import ReplacedRows
-
-KEYS_DELETED_BY = "icebergds.keys-deleted-by"
-"""The entry of a snapshot's summary that says how a change by key deletes rows, and why."""
 
 
 class UpsertMode(StrEnum):

@@ -8,6 +8,9 @@ from dataclasses import dataclass, field, replace
 from icebergds.commit.snapshot_commit import Committed
 from icebergds.display import html_table
 
+KEYS_DELETED_BY = "icebergds.keys-deleted-by"
+"""The entry of a snapshot's summary that says how a change by key deletes rows, and why."""
+
 _PREFIX = "icebergds.rows-"
 _MERGE_PREFIX = "spark.merge-into.num-target-rows-"
 
@@ -25,6 +28,8 @@ class RowCounts:
         upserted: rows written by key; it is not known which of them replaced a row.
         snapshot_id: the snapshot that the change committed; None if there was nothing to change.
             Two results with the same counts are equal.
+        keys_deleted_by: of a change by key, how it deleted older rows and why: `positions: ...` or
+            `equality-deletes: ...`, as the snapshot's summary says it; else None.
     """
 
     inserted: int = 0
@@ -33,6 +38,7 @@ class RowCounts:
     upserted: int = 0
     snapshot_id: int | None = field(default=None, compare=False)
     is_exact: bool = field(default=True, compare=False)
+    keys_deleted_by: str | None = field(default=None, compare=False)
 
     def _repr_html_(self) -> str:
         names = ("inserted", "updated", "deleted", "upserted")
@@ -66,6 +72,7 @@ def counts_of(committed: Committed | None) -> RowCounts:
         committed.snapshot.snapshot_id,
         # A deleted key may match any number of rows.
         is_exact="added-equality-deletes" not in summary,
+        keys_deleted_by=summary.get(KEYS_DELETED_BY),
     )
 
 
