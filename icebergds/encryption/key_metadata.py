@@ -1,0 +1,140 @@
+"""Reads and writes the key metadata of encrypted files: Java Iceberg's `StandardKeyMetadata`.
+
+One version byte, then the binary Avro encoding of a record: the key, an optional AAD prefix and an
+optional length of the stored file.
+"""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass, field, replace
+from typing import Self
+
+from icebergds.encryption.ciphers import KEY_LENGTHS
+from icebergds.errors import CorruptFileError, InvalidOptionError
+
+_VERSION = 1
+_PREFIX_LENGTH = 16
+_LONGEST_VARINT = 10
+
+
+@dataclass(frozen=True, slots=True)
+class KeyMetadata:
+    """The key of one encrypted file.
+
+    Attributes:
+        encryption_key: of 16, 24 or 32 bytes; never shown.
+        aad_prefix: identifies the file: it is authenticated with each part of its content.
+        file_length: of the file as stored, in bytes; shows that it was not cut off.
+    """
+
+    encryption_key: bytes = field(repr=False)
+    aad_prefix: bytes | None = field(default=None, repr=False)
+    file_length: int | None = None
+
+    def serialized(self) -> bytes:
+        """Encodes it as in manifests and in the keys of manifest lists."""
+        length = self.file_length
+        return b"".join(
+            (
+                bytes((_VERSION,)),
+                _bytes(self.encryption_key),
+                b"\x00" if self.aad_prefix is None else b"\x02" + _bytes(self.aad_prefix),
+                b"\x00" if length is None else b"\x02" + _long(length),
+            )
+        )
+
+    def of_length(self, file_length: int) -> Self:
+        """The same key, of a file with this stored length."""
+        return replace(self, file_length=file_length)
+
+
+def new_key_metadata(key_length: int) -> KeyMetadata:
+    """Makes a random key of a length in bytes, and a random AAD prefix.
+
+    Raises:
+        InvalidOptionError: AES has no keys of this length.
+    """
+    if key_length not in KEY_LENGTHS:
+        raise InvalidOptionError(
+            f"a key of {key_length} bytes cannot be made; AES keys have 16, 24 or 32 bytes "
+            "(encryption.data-key-length)"
+        )
+    return KeyMetadata(secrets.token_bytes(key_length), secrets.token_bytes(_PREFIX_LENGTH))
+
+
+def parse_key_metadata(data: bytes, where: str) -> KeyMetadata:
+    """Decodes key metadata.
+
+    Args:
+        where: the file that it belongs to, for errors.
+
+    Raises:
+        CorruptFileError: the bytes are not key metadata of version 1. No error shows them.
+    """
+    if not data or data[0] != _VERSION:
+        found = f"version {data[0]}" if data else "no bytes"
+        raise _damaged(where, f"it has {found}, expected version {_VERSION}")
+    reader = _Reader(data, where)
+    key = reader.bytes()
+    prefix = reader.bytes() if reader.is_present() else None
+    length = reader.long() if reader.is_present() else None
+    if reader.at != len(data):
+        raise _damaged(where, f"{len(data) - reader.at} bytes follow its end")
+    if len(key) not in KEY_LENGTHS:
+        raise _damaged(where, f"its key has {len(key)} bytes; AES keys have 16, 24 or 32")
+    if length is not None and length < 0:
+        raise _damaged(where, f"its file length is {length}")
+    return KeyMetadata(key, prefix, length)
+
+
+class _Reader:
+    """Decodes Avro's binary values one after the other."""
+
+    def __init__(self, data: bytes, where: str) -> None:
+        self._data = data
+        self._where = where
+        self.at = 1
+
+    def long(self) -> int:
+        value = 0
+        for shift in range(_LONGEST_VARINT):
+            if self.at >= len(self._data):
+                break
+            byte = self._data[self.at]
+            self.at += 1
+            value |= (byte & 0x7F) << 7 * shift
+            if byte < 0x80:
+                return (value >> 1) ^ -(value & 1)
+        raise _damaged(self._where, "a number in it does not end")
+
+    def bytes(self) -> bytes:
+        length = self.long()
+        if not 0 <= length <= len(self._data) - self.at:
+            raise _damaged(self._where, "it is cut off")
+        self.at += length
+        return self._data[self.at - length : self.at]
+
+    def is_present(self) -> bool:
+        branch = self.long()
+        if branch not in (0, 1):
+            raise _damaged(self._where, "an optional value in it is neither null nor present")
+        return branch == 1
+
+
+def _long(value: int) -> bytes:
+    left = value << 1
+    out = bytearray()
+    while left > 0x7F:
+        out.append(left & 0x7F | 0x80)
+        left >>= 7
+    out.append(left)
+    return bytes(out)
+
+
+def _bytes(value: bytes) -> bytes:
+    return _long(len(value)) + value
+
+
+def _damaged(where: str, problem: str) -> CorruptFileError:
+    return CorruptFileError(f"the key metadata of {where} is damaged or not supported: {problem}")
