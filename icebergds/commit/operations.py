@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
+from icebergds.encryption.table_keys import TableKeys, table_keys
 from icebergds.expr.nodes import Expr
 from icebergds.io.fileio import FileIO
 from icebergds.metrics import MetricsReport, report, reporter_of
@@ -59,6 +60,8 @@ class TableState:
             always do.
         reporter: gets what this process plans and commits; None: its server is not told.
         labels: what the catalog's server says of it beside the metadata.
+        keys: those of an encrypted table, by the key service that came with the storage; None for
+            other tables, and without a key service.
     """
 
     name: str
@@ -68,11 +71,16 @@ class TableState:
     planner: ServerPlanner | None = field(default=None, compare=False, repr=False)
     reporter: ServerReporter | None = field(default=None, compare=False, repr=False)
     labels: Labels = field(default=NO_LABELS, compare=False, repr=False)
+    keys: TableKeys | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         # An existing table's metadata must not decide which locations it may reach.
         directory = self.metadata_location.rpartition("/")[0] or self.metadata.location
         object.__setattr__(self, "io", self.io.of_table(directory.removesuffix("/metadata")))
+        if self.io.key_service is not None:
+            # Also of a state that another was replaced by, such as after its properties changed.
+            keys = table_keys(self.io.key_service, self.metadata, self.name)
+            object.__setattr__(self, "keys", keys)
 
     def report(self, made: Callable[[], MetricsReport]) -> None:
         """Reports what this process has planned or committed; never fails once that began."""

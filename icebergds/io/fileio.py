@@ -30,6 +30,7 @@ from icebergds.io.exclusive import create_local, create_remote, require_exclusiv
 from icebergds.io.failures import storage_error, storage_failures
 from icebergds.io.file_systems import use_file_system
 from icebergds.io.kept_reads import MAX_KEPT_BYTES, KeptReads, RecentReads
+from icebergds.io.key_wrapping import WrapsKeys
 from icebergds.io.location_checks import (
     leaves_by_dots,
     leaving_error,
@@ -102,6 +103,8 @@ class FileIO:
         rows_refused: why the rows of the table must not be read, if its catalog restricts that;
             its files can be accessed all the same, which appends need.
         recent: metadata that this process read or wrote lately; None to read all of it anew.
+        key_service: wraps the keys of encrypted tables; None if none is configured. Copies in other
+            processes do not have it.
 
     Raises:
         InvalidOptionError: an option among the properties is malformed.
@@ -114,6 +117,7 @@ class FileIO:
     vended: VendedCredentials | None = field(default=None, compare=False)
     rows_refused: str = field(default="", repr=False)
     recent: RecentReads | None = field(default=None, repr=False, compare=False)
+    key_service: WrapsKeys | None = field(default=None, repr=False, compare=False)
     _kept: KeptReads | None = field(default=None, init=False, repr=False, compare=False)
     _ahead: ReadAhead[pa.NativeFile] | None = field(
         default=None, init=False, repr=False, compare=False
@@ -289,7 +293,8 @@ class FileIO:
             return self._remote(path, read_whole)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "recent": None, "_kept": None, "_ahead": None, "_read": None}
+        nothing = dict.fromkeys(("recent", "key_service", "_kept", "_ahead", "_read"))
+        return {**self.__dict__, **nothing}
 
     def open(
         self, location: str, size: int | None = None, first: Range | None = None

@@ -427,6 +427,14 @@ MAX_REF_AGE_MS = Property("history.expire.max-ref-age-ms", INTEGER, 2**63 - 1)
 GC_ENABLED = Property("gc.enabled", BOOLEAN, True)
 """`false` refuses to purge the table, to expire its snapshots and to [remove orphan
 files](maintenance.md#remove_orphan_files)."""
+ENCRYPTION_KEY_ID = Property("encryption.key-id", TEXT, None)
+"""Master key of an [encrypted table](encryption.md); set at creation, in version 3, for good."""
+ENCRYPTION_DATA_KEY_LENGTH = Property(
+    "encryption.data-key-length",
+    Kind("16, 24 or 32", lambda text: {"16": 16, "24": 24, "32": 32}.get(text.strip())),
+    16,
+)
+"""Length in bytes of an encrypted table's keys."""
 TXN_MAX_AGE_MS = Property("icebergds.txn-max-age-ms", _NATURAL, 90 * _DAY_MS)
 """How long [streaming queries](streaming.md#good-to-know) are remembered."""
 ENGINE_HIVE_ENABLED = Property("engine.hive.enabled", BOOLEAN, None)

@@ -1,0 +1,1 @@
+"""Table encryption: keys, key management services and encrypted streams (spec: Encryption Keys)."""
