@@ -9,7 +9,7 @@ CONTEXT = multiprocessing.get_context("forkserver")
 CONTEXT.set_forkserver_preload(
     [
         "icebergds.api.catalog",
-        "icebergds.catalog.aws.session",
+        "icebergds.io.aws_session",
         "icebergds.catalog.hive.catalog",
         "icebergds.catalog.rest.catalog",
         "icebergds.catalog.sql.catalog",

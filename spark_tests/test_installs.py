@@ -30,6 +30,11 @@ _AZURE = (
     ", properties={'adls.account-key': 'a2V5', 'adls.blob-storage-authority': '127.0.0.1:9'})"
 )
 _REST = "uri='http://127.0.0.1:9', **{{'rest.auth.type': '{}', 'rest.signing-region': 'x'}}"
+_SEAL = "from icebergds.encryption.ciphers import seal; seal(bytes(16), b'')"
+_KMS = (
+    "from icebergds.encryption.kms import load_kms; "
+    "load_kms({{'encryption.kms-type': '{}'}}, 'a catalog').wrap_key(bytes(16), 'a-key')"
+)
 # The extra, the package of it that is missing, and what then says so.
 _USES = [
     ("s3", "s3fs", _TABLE.format("s3://bucket/table")),
@@ -53,6 +58,11 @@ _USES = [
     ("glue", "botocore", _CATALOG.format("type='glue'")),
     ("dynamodb", "botocore", _CATALOG.format("type='dynamodb'")),
     ("s3tables", "botocore", _CATALOG.format("type='s3tables', warehouse='arn:aws:s3tables:x'")),
+    ("encryption", "cryptography", _SEAL),
+    ("encryption-aws", "botocore", _KMS.format("aws")),
+    ("encryption-azure", "azure-keyvault-keys", _KMS.format("azure")),
+    ("encryption-azure", "azure-identity", _KMS.format("azure")),
+    ("encryption-gcp", "google-cloud-kms", _KMS.format("gcp")),
     ("yaml", "pyyaml", _CATALOG.format("")),
     ("cli", "typer", "from icebergds.cli.main import main; main()"),
     ("cli", "rich", "from icebergds.cli.main import main; main()"),

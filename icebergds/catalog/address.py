@@ -21,6 +21,7 @@ from icebergds.catalog.naming import (
 )
 from icebergds.catalog.views import is_view, view_not_table
 from icebergds.commit.operations import TableOperations, TableState
+from icebergds.encryption.kms import is_of_key_service, load_kms
 from icebergds.errors import InvalidFilterError, InvalidOptionError, NoSuchTableError
 from icebergds.expr.names import split_name
 from icebergds.io.fileio import FileIO
@@ -37,7 +38,8 @@ class TableAddress:
     Attributes:
         path: a location or a metadata file; with `catalog`, an identifier such as `db.table`.
         catalog: the name of the catalog.
-        catalog_properties: `type`, `warehouse` and other properties of the catalog.
+        catalog_properties: `type`, `warehouse` and other properties of the catalog; without
+            `catalog`, those of a key service, such as `encryption.kms-type`.
         storage_properties: properties of the storage, such as `s3.endpoint`.
         location_map: maps prefixes of locations to their replacements.
 
@@ -52,9 +54,10 @@ class TableAddress:
     location_map: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        if self.catalog is None and self.catalog_properties:
-            names = ", ".join(self.catalog_properties)
-            one = len(self.catalog_properties) == 1
+        found = [name for name in self.catalog_properties if not is_of_key_service(name)]
+        if self.catalog is None and found:
+            names = ", ".join(found)
+            one = len(found) == 1
             raise InvalidOptionError(
                 f"{names} {'is a property' if one else 'are properties'} of a catalog, but no "
                 "catalog is given: set option('catalog', '<name>') or catalog='<name>'"
@@ -188,7 +191,9 @@ class TableAddress:
     def _io(self) -> FileIO:
         warn_of_names(self.storage_properties)
         properties = self.storage_properties
-        return FileIO(properties, self.location_map, recent=recent_reads(properties))
+        kms = load_kms(self._properties_of_catalog(), f"table {self.path}")
+        recent = recent_reads(properties)
+        return FileIO(properties, self.location_map, recent=recent, key_service=kms)
 
     def _loaded(self, catalog: Catalog) -> TableState:
         identifier = self._identifier()

@@ -24,6 +24,7 @@ from icebergds.catalog.common_properties import (
     without_ignored,
 )
 from icebergds.catalog.config import catalog_properties, configured_catalogs, is_configured
+from icebergds.encryption.kms import load_kms
 from icebergds.errors import InvalidOptionError
 from icebergds.io.fileio import FileIO
 from icebergds.io.kept_reads import recent_reads
@@ -43,12 +44,14 @@ def load_catalog(
     Args:
         name: the catalog's name; an SQL catalog has only the tables under its name.
         properties: `type` (by default inferred from `uri`, and filesystem without one), properties
-            of that type, and properties of the storage (`s3.endpoint` and the like).
+            of that type, properties of the storage (`s3.endpoint` and the like), and
+            `encryption.kms-type` or `encryption.kms-impl` with what these need.
         location_map: maps prefixes of locations to their replacements.
 
     Raises:
         InvalidOptionError: the catalog is not configured, its type is unknown, or a property that
-            the type requires is missing, or its warehouse is not a location.
+            the type requires is missing, its warehouse is not a location, or its key service is not
+            one.
         UnsupportedFeatureError: a property of Java Iceberg or PyIceberg is not supported.
     """
     properties = catalog_properties(name, properties)
@@ -77,7 +80,9 @@ def load_catalog(
     warn_of_names(storage)
     own = {key: value for key, value in properties.items() if key not in STORAGE_OPTIONS}
     recent = recent_reads({**properties, "": name})
-    return factory(name, own, FileIO(storage, location_map or {}, recent=recent))
+    # A server must not choose it: the user's properties alone do.
+    kms = load_kms(properties, f"catalog {name}")
+    return factory(name, own, FileIO(storage, location_map or {}, recent=recent, key_service=kms))
 
 
 def has_warehouse_location(name: str, properties: Mapping[str, str]) -> bool:

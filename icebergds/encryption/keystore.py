@@ -97,7 +97,7 @@ class KeyStoreClient:
     def _from_json(self, data: bytes) -> dict[str, bytes]:
         expected = (
             f"the key store {self._path} is not a JSON object of keys in base64 by their names, "
-            'such as {"master-1": "MDEyMzQ1Njc4OTAxMjM0NQ=="}'
+            'such as {"master-1": "<16, 24 or 32 bytes in base64>"}'
         )
         try:
             found = json.loads(data)

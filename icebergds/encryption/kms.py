@@ -13,11 +13,19 @@ from importlib import import_module
 from typing import Any, Protocol
 
 from icebergds.encryption.ciphers import KEY_LENGTHS, WrongKey
+from icebergds.encryption.quiet_clients import quiet_clients
 from icebergds.errors import IcebergError, InvalidOptionError, StorageError
 from icebergds.io.key_wrapping import WrapsKeys
 from icebergds.suggestions import did_you_mean
 
-__all__ = ["KMS_IMPL", "KMS_TYPE", "KeyManagementClient", "KeyService", "load_kms"]
+__all__ = [
+    "KMS_IMPL",
+    "KMS_TYPE",
+    "KeyManagementClient",
+    "KeyService",
+    "is_of_key_service",
+    "load_kms",
+]
 
 KMS_TYPE = "encryption.kms-type"
 KMS_IMPL = "encryption.kms-impl"
@@ -85,14 +93,17 @@ class KeyService:
         self, verb: str, given: bytes, key_id: str, call: Callable[[bytes, str], bytes]
     ) -> bytes:
         try:
-            answer = call(given, key_id)
+            with quiet_clients():
+                answer = call(given, key_id)
         except WrongKey:
             raise InvalidOptionError(
                 f"{self._named(key_id)} cannot {verb} the key: this master key has not wrapped it, "
                 f"or it was changed since; check {KMS_TYPE} and the keys of the service"
             ) from None
-        except IcebergError:
-            raise
+        except InvalidOptionError as error:
+            raise InvalidOptionError(
+                f"{self._named(key_id)} cannot {verb} a key: {error}"
+            ) from None
         except Exception as error:
             text, shown = _shown(error, given, self._properties)
             raise StorageError(f"{self._named(key_id)} failed to {verb} a key: {text}") from shown
@@ -117,8 +128,6 @@ class KeyService:
         client: KeyManagementClient = _class_of(self.kind, self.where)()
         try:
             client.initialize(dict(self._properties))
-        except IcebergError:
-            raise
         except Exception as error:
             text, shown = _shown(error, b"", self._properties)
             raise InvalidOptionError(
@@ -164,14 +173,27 @@ def load_kms(properties: Mapping[str, str], where: str) -> KeyService | None:
     return KeyService(where, kind, tuple(sorted(properties.items())))
 
 
+def is_of_key_service(name: str) -> bool:
+    """Whether a property, such as `encryption.kms-type`, is one of a key service alone."""
+    return name.startswith(_PREFIXES)
+
+
 # Imported when they are used; each is a KeyManagementClient.
 _TYPES: Mapping[str, str] = {
+    "aws": "icebergds.encryption.kms_aws.AwsKmsClient",
+    "azure": "icebergds.encryption.kms_azure.AzureKeyVaultClient",
+    "gcp": "icebergds.encryption.kms_gcp.GcpKmsClient",
     "keystore": "icebergds.encryption.keystore.KeyStoreClient",
 }
+# Java's names of the same.
 _JAVA_CLASSES = {
+    "org.apache.iceberg.aws.AwsKeyManagementClient": "aws",
+    "org.apache.iceberg.azure.keymanagement.AzureKeyManagementClient": "azure",
+    "org.apache.iceberg.gcp.GcpKeyManagementClient": "gcp",
     "org.apache.iceberg.encryption.KeyStoreKmsClient": "keystore",
 }
-_SECRET = ("secret", "token", "password", "credential", "key")
+_PREFIXES = ("encryption.", "kms.", "azure.keyvault.")
+_SECRET = ("secret", "token", "password", "credential", "private", "access-key", "account-key")
 _METHODS = ("initialize", "wrap_key", "unwrap_key", "close")
 
 _LOCK = threading.Lock()
@@ -208,7 +230,8 @@ def _shown(
     error: Exception, given: bytes, properties: tuple[tuple[str, str], ...]
 ) -> tuple[str, Exception | None]:
     """An error as text, and as the cause to show; None if its text has secrets in it."""
-    text = f"{type(error).__name__}: {error}"
+    own = isinstance(error, IcebergError)
+    text = str(error) if own else f"{type(error).__name__}: {error}"
     secrets = {value for name, value in properties if _is_secret(name) and len(value) > 3}
     if given:
         secrets |= {given.hex(), base64.b64encode(given).decode(), repr(given)[2:-1]}

@@ -14,7 +14,6 @@ import pytest
 from faulty_proxy import FaultyProxy, Refusal
 from moto_server import REGION, MotoServer, has_moto, moto_server
 
-from icebergds.catalog.aws.session import botocore_client
 from icebergds.catalog.base import Catalog
 from icebergds.catalog.loading import load_catalog
 from icebergds.errors import (
@@ -23,6 +22,7 @@ from icebergds.errors import (
     StorageError,
     UnsupportedFeatureError,
 )
+from icebergds.io.aws_session import botocore_client
 
 SERVICES = ["glue", "dynamodb", "s3tables"]
 _ARN = "arn:aws:s3tables:us-east-1:123456789012:bucket/lake"

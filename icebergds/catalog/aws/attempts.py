@@ -39,8 +39,8 @@ def noted_attempts() -> Iterator[list[bool]]:
 
 
 def note_attempts(client: Any) -> None:
-    """Makes a botocore client record its attempts."""
-    client.meta.events.register("response-received", _note)
+    """Makes a botocore client record its attempts, if it does not yet."""
+    client.meta.events.register("response-received", _note, unique_id=_note.__qualname__)
 
 
 def is_certain(error: Exception) -> bool:

@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from icebergds.catalog.aws.attempts import is_certain, noted_attempts
+from icebergds.catalog.aws.attempts import is_certain, note_attempts, noted_attempts
 from icebergds.catalog.aws.failures import error_code, failure, setup_failure, shown_cause
-from icebergds.catalog.aws.session import botocore_client
-from icebergds.catalog.aws.settings import AwsSettings
 from icebergds.catalog.pointer.pointer import Swap, applied, refused, uncertain
 from icebergds.errors import CommitStateUnknownError, IcebergError, StorageError
+from icebergds.io.aws_session import botocore_client
+from icebergds.io.aws_settings import AwsSettings
 
 __all__ = ["AwsClient", "Reply", "aws_client"]
 
@@ -145,7 +145,9 @@ class AwsClient:
         return f"{self.settings.service} for catalog {self.settings.catalog}"
 
     def _client(self) -> Any:
-        return botocore_client(self.settings)
+        client = botocore_client(self.settings)
+        note_attempts(client)
+        return client
 
     def _given(self, parameters: Mapping[str, Any]) -> dict[str, Any]:
         return {**self.common, **{k: v for k, v in parameters.items() if v is not None}}

@@ -16,8 +16,8 @@ from botocore.exceptions import (
 )
 from botocore.parsers import ResponseParserError
 
-from icebergds.catalog.aws.settings import AwsSettings
 from icebergds.errors import InvalidOptionError, StorageError
+from icebergds.io.aws_settings import AwsSettings
 
 __all__ = ["error_code", "failure", "setup_failure", "shown_cause"]
 

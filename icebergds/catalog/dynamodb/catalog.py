@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from icebergds.catalog.aws.client import aws_client
-from icebergds.catalog.aws.settings import aws_settings, check_names
 from icebergds.catalog.base import Identifier
 from icebergds.catalog.dynamodb.items import DynamoDbPointer, Items, namespace_key, properties_of
 from icebergds.catalog.pointer.catalog import PointerCatalog, has_changes
@@ -16,6 +15,7 @@ from icebergds.errors import (
     InvalidOptionError,
     NamespaceNotEmptyError,
 )
+from icebergds.io.aws_settings import aws_settings, check_names
 from icebergds.io.fileio import FileIO
 
 __all__ = ["DynamoDbCatalog", "dynamodb_catalog"]

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from icebergds.catalog.aws.client import AwsClient, aws_client
-from icebergds.catalog.aws.settings import aws_settings, check_names, flag
 from icebergds.catalog.base import Identifier
 from icebergds.catalog.glue.pointer import GluePointer
 from icebergds.catalog.glue.table_input import is_iceberg
@@ -21,6 +20,7 @@ from icebergds.errors import (
     NoSuchNamespaceError,
     UnsupportedFeatureError,
 )
+from icebergds.io.aws_settings import aws_settings, check_names, flag
 from icebergds.io.fileio import FileIO
 
 __all__ = ["GlueCatalog", "glue_catalog"]

@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from icebergds.catalog.aws.client import AwsClient, aws_client
-from icebergds.catalog.aws.settings import aws_settings, check_names
 from icebergds.catalog.base import Identifier
 from icebergds.catalog.pointer.catalog import PointerCatalog
 from icebergds.catalog.pointer.pointer import Pointer
@@ -24,6 +23,7 @@ from icebergds.errors import (
     NoSuchTableError,
     UnsupportedFeatureError,
 )
+from icebergds.io.aws_settings import aws_settings, check_names
 from icebergds.io.fileio import FileIO
 from icebergds.spec.updates.table_updates import SetLocation, TableUpdate
 

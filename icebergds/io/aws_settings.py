@@ -1,4 +1,4 @@
-"""Parses the properties of an AWS catalog: region, endpoint, keys, role."""
+"""Parses how a service of AWS is reached: region, endpoint, keys, role."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ __all__ = ["AwsSettings", "aws_settings", "check_names", "flag"]
 
 @dataclass(frozen=True, slots=True)
 class AwsSettings:
-    """How a catalog reaches its service.
+    """How a catalog, or its key service, reaches a service of AWS.
 
     Attributes:
-        catalog: the catalog's name, for messages.
+        catalog: the catalog's name, for messages; empty for its key service.
         service: botocore's name of the service, which is also the prefix of its properties.
         endpoint: None for AWS's own endpoint in the region.
         profile: in AWS's configuration files; may set a role and a region.
@@ -33,6 +33,11 @@ class AwsSettings:
     role: Role | None
     max_retries: int
     retry_mode: str
+
+    @property
+    def where(self) -> str:
+        """What has the settings, for messages."""
+        return _where(self.catalog)
 
     def secrets(self) -> Iterator[str]:
         """Texts that messages must not contain."""
@@ -63,7 +68,11 @@ class Role:
 
 
 def aws_settings(catalog: str, service: str, properties: Mapping[str, str]) -> AwsSettings:
-    """The settings of a catalog from its properties; empty values count as absent.
+    """The settings of a service from properties; empty values count as absent.
+
+    Args:
+        catalog: the catalog's name, for messages; empty for its key service.
+        service: botocore's name of the service.
 
     Raises:
         InvalidOptionError: one is malformed, or an access key is given without its secret.
@@ -111,10 +120,10 @@ def check_names(
             continue
         if why := _UNSUPPORTED.get(name):
             raise UnsupportedFeatureError(
-                f"catalog {catalog}: property {name!r} is not supported: {why}"
+                f"{_where(catalog)}: property {name!r} is not supported: {why}"
             )
         raise InvalidOptionError(
-            f"catalog {catalog}: a catalog of type {service} has no property {name!r}; "
+            f"{_where(catalog)}: a catalog of type {service} has no property {name!r}; "
             f"{nearest_of(name, sorted(known))}"
         )
 
@@ -124,9 +133,13 @@ def flag(catalog: str, properties: Mapping[str, str], name: str, default: bool) 
     text = properties.get(name, "").strip().lower()
     if text not in ("", "true", "false"):
         raise InvalidOptionError(
-            f"catalog {catalog}: {name} is {properties[name]!r}, expected true or false"
+            f"{_where(catalog)}: {name} is {properties[name]!r}, expected true or false"
         )
     return text == "true" if text else default
+
+
+def _where(catalog: str) -> str:
+    return f"catalog {catalog}" if catalog else "its properties"
 
 
 _RETRIES = 5
@@ -178,7 +191,7 @@ def _endpoint(catalog: str, name: str, given: Mapping[str, str]) -> str | None:
     if not valid:
         # The value is not shown: it may be a key, or contain a password.
         raise InvalidOptionError(
-            f"catalog {catalog}: {name} is not the address of a server: expected "
+            f"{_where(catalog)}: {name} is not the address of a server: expected "
             "https://host:port, without a user"
         )
     return endpoint
@@ -191,7 +204,7 @@ def _keys(catalog: str, prefix: str, given: Mapping[str, str]) -> Keys | None:
     if key_id is None or secret is None:
         missing = "access-key-id" if key_id is None else "secret-access-key"
         raise InvalidOptionError(
-            f"catalog {catalog}: {prefix}.{missing} is missing; an access key is "
+            f"{_where(catalog)}: {prefix}.{missing} is missing; an access key is "
             f"{prefix}.access-key-id and {prefix}.secret-access-key together"
         )
     return Keys(key_id, secret, given.get(f"{prefix}.session-token"))
@@ -216,7 +229,7 @@ def _number(catalog: str, given: Mapping[str, str], name: str, minimum: int) -> 
         return None
     if not text.strip().isdecimal() or int(text) < minimum:
         raise InvalidOptionError(
-            f"catalog {catalog}: {name} is {text!r}, expected a number of at least {minimum}"
+            f"{_where(catalog)}: {name} is {text!r}, expected a number of at least {minimum}"
         )
     return int(text)
 
@@ -225,6 +238,6 @@ def _retry_mode(catalog: str, name: str, given: Mapping[str, str]) -> str:
     mode = given.get(name, "standard").strip().lower()
     if mode not in ("standard", "adaptive", "legacy"):
         raise InvalidOptionError(
-            f"catalog {catalog}: {name} is {mode!r}, expected standard, adaptive or legacy"
+            f"{_where(catalog)}: {name} is {mode!r}, expected standard, adaptive or legacy"
         )
     return mode

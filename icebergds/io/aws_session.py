@@ -1,4 +1,4 @@
-"""Creates botocore clients from a catalog's settings."""
+"""Creates botocore clients from settings."""
 
 from __future__ import annotations
 
@@ -16,8 +16,7 @@ from botocore.credentials import (
 from botocore.exceptions import NoCredentialsError
 from botocore.session import Session
 
-from icebergds.catalog.aws.attempts import note_attempts
-from icebergds.catalog.aws.settings import AwsSettings, Role
+from icebergds.io.aws_settings import AwsSettings, Role
 
 __all__ = ["botocore_client"]
 
@@ -39,7 +38,7 @@ def _client(process: int, settings: AwsSettings) -> Any:
         session.set_credentials(keys.key_id, keys.secret, keys.token)
     if settings.role is not None:
         session = _assuming(session, settings.role, settings)
-    client = session.create_client(
+    return session.create_client(
         settings.service,
         region_name=settings.region,
         endpoint_url=settings.endpoint,
@@ -48,8 +47,6 @@ def _client(process: int, settings: AwsSettings) -> Any:
             max_pool_connections=_CONNECTIONS,
         ),
     )
-    note_attempts(client)
-    return client
 
 
 def _assuming(source: Session, role: Role, settings: AwsSettings) -> Session:
