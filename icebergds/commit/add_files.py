@@ -51,7 +51,8 @@ class AddFiles:
             )
         if self.refuses_duplicates:
             self._refuse_duplicates(work, base)
-        return Append(self.files).produce(work, base)
+        # Files that are there already are not encrypted for it.
+        return Append(self.files, may_be_plain=True).produce(work, base)
 
     def _refuse_duplicates(self, work: Workspace, base: CommitBase) -> None:
         added = {base.io.locate(file.file_path) for file in self.files}

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from icebergds.commit.operations import TableState
+from icebergds.encryption.list_keys import no_service
 from icebergds.errors import (
     InvalidOptionError,
     UnsupportedFeatureError,
@@ -20,8 +21,7 @@ from icebergds.spec.manifest import ManifestContent, ManifestEntryStatus, Manife
 from icebergds.spec.metadata import TableMetadata
 from icebergds.spec.partition import PartitionSpec
 from icebergds.spec.snapshot import RefType, Snapshot
-
-_ENCRYPTION_KEY = "encryption.key-id"
+from icebergds.spec.table_properties import ENCRYPTION_KEY_ID
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,10 +100,10 @@ def check_branch(state: TableState, branch: str) -> None:
 
     Raises:
         InvalidOptionError: the name is a tag's.
-        UnsupportedFeatureError: the table is encrypted.
+        UnsupportedFeatureError: the table is encrypted, and its catalog has no key management
+            service; or it has keys, but does not say by which one it is encrypted.
     """
-    if _ENCRYPTION_KEY in state.metadata.properties or state.metadata.encryption_keys:
-        raise _encrypted(state)
+    _check_encryption(state)
     ref = state.metadata.refs.get(branch)
     if ref is not None and ref.ref_type is not RefType.BRANCH:
         raise InvalidOptionError(
@@ -128,8 +128,6 @@ def require_branch(base: CommitBase) -> None:
 def _manifests(
     state: TableState, snapshot: Snapshot
 ) -> tuple[tuple[ManifestFile, ...], WrongCounts]:
-    if snapshot.key_id is not None:
-        raise _encrypted(state)
     manifests = read_snapshot_manifests(state.io, snapshot)
     wrong_counts = check_totals(snapshot, manifests, WrongCounts.FAIL)
     return tuple(_complete(state, manifests)), wrong_counts
@@ -138,15 +136,24 @@ def _manifests(
 def _complete(state: TableState, manifests: Iterable[ManifestFile]) -> Iterable[ManifestFile]:
     """Fills in the counts that manifest lists of version 1 may omit."""
     for manifest in manifests:
-        if manifest.key_metadata is not None:
-            raise _encrypted(state)
         yield _with_counts(state, manifest) if _lacks_counts(manifest) else manifest
 
 
-def _encrypted(state: TableState) -> UnsupportedFeatureError:
-    return UnsupportedFeatureError(
-        f"table {state.name} is encrypted; writing encrypted tables is not supported"
-    )
+def _check_encryption(state: TableState) -> None:
+    metadata = state.metadata
+    if ENCRYPTION_KEY_ID.of(metadata.properties) is not None:
+        if state.keys is None:
+            raise no_service(state.name, metadata)
+        if metadata.format_version < 3:
+            raise UnsupportedFeatureError(
+                f"table {state.name} has format version {metadata.format_version} and the property "
+                f"{ENCRYPTION_KEY_ID.name}; only tables of version 3 can be encrypted"
+            )
+    elif metadata.encryption_keys:
+        raise UnsupportedFeatureError(
+            f"table {state.name} has encryption keys, but no property {ENCRYPTION_KEY_ID.name}; it "
+            "was removed from the table's metadata, and new files would not be encrypted"
+        )
 
 
 def _lacks_counts(manifest: ManifestFile) -> bool:

@@ -320,9 +320,11 @@ class _Clustering:
         data = self._form.manifest(blocks)
         entries = self._order[self._bounds[number] : self._bounds[number + 1]]
         positions = pa.array(entries)
+        written = self._work.write_manifest(self._base.metadata, data)
         return ManifestFile(
-            manifest_path=self._work.write_manifest(self._base.metadata, data),
-            manifest_length=len(data),
+            manifest_path=written.location,
+            manifest_length=written.length,
+            key_metadata=written.key_metadata,
             partition_spec_id=self._manifest.partition_spec_id,
             content=self._manifest.content,
             sequence_number=UNASSIGNED,

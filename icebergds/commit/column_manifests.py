@@ -39,9 +39,11 @@ def write_columns(
     data = form.manifest(form.blocks(form.encode(columns)))
     is_removed = columns.status == ManifestEntryStatus.DELETED.value
     live_numbers = columns.data_sequence_number[~is_removed]
+    written = work.write_manifest(base.metadata, data)
     return ManifestFile(
-        manifest_path=work.write_manifest(base.metadata, data),
-        manifest_length=len(data),
+        manifest_path=written.location,
+        manifest_length=written.length,
+        key_metadata=written.key_metadata,
         partition_spec_id=manifest.partition_spec_id,
         content=manifest.content,
         sequence_number=UNASSIGNED,

@@ -155,14 +155,18 @@ class Append:
     """Adds data files, and merges small manifests as the properties `commit.manifest.*` say.
 
     An append needs no validation: a concurrent commit only makes it retry.
+
+    Attributes:
+        may_be_plain: whether an encrypted table may get files that are not encrypted.
     """
 
     files: tuple[DataFile, ...]
+    may_be_plain: bool = False
     depends_on_rows: ClassVar[bool] = False
 
     def produce(self, work: Workspace, base: CommitBase) -> NewSnapshot:
         require_data_files(base, self.files)
-        merged = merged_manifests(work, base, added=self.files)
+        merged = merged_manifests(work, base, added=self.files, may_be_plain=self.may_be_plain)
         return NewSnapshot("append", merged.manifests, merged.changes)
 
 

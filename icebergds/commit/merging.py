@@ -50,6 +50,7 @@ def merged_manifests(
     key: Hashable = None,
     data_sequence_number: int | None = None,
     added_key: Hashable = None,
+    may_be_plain: bool = False,
     removed_data: Callable[[EntryColumns, Mask], RemovedFiles] = RemovedColumns.of,
 ) -> MergedManifests:
     """Adds and removes files, drops the deletes that then dangle, and merges manifests.
@@ -58,11 +59,13 @@ def merged_manifests(
         removed: the data files and delete files to remove.
         key: what `removed` depends on, see `filter_manifests`.
         data_sequence_number: for the added files, if their rows are from earlier commits.
-        added_key: as for `new_manifests`.
+        added_key, may_be_plain: as for `new_manifests`.
         removed_data: keeps removed data files, as for `filter_manifests`.
     """
     selections = [] if removed is None else [removed]
-    new = new_manifests(work, base, added, data_sequence_number, added_key)
+    new = new_manifests(
+        work, base, added, data_sequence_number, added_key, may_be_plain=may_be_plain
+    )
     data = filter_manifests(
         work,
         base,

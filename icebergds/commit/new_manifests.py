@@ -19,7 +19,7 @@ import pyarrow as pa
 from icebergds.commit.base import CommitBase
 from icebergds.commit.file_selection import FileKey, file_key
 from icebergds.commit.workspace import Workspace
-from icebergds.errors import InvalidDataError, InvalidOptionError
+from icebergds.errors import InvalidDataError, InvalidOptionError, UnsupportedFeatureError
 from icebergds.formats.avro.container_writer import check_codec
 from icebergds.formats.manifests.manifest import INHERITED, write_manifest
 from icebergds.formats.manifests.partitions import partition_tuples
@@ -33,6 +33,7 @@ from icebergds.spec.manifest import (
     ManifestFile,
 )
 from icebergds.spec.table_properties import (
+    ENCRYPTION_KEY_ID,
     MANIFEST_COMPRESSION,
     MANIFEST_COMPRESSION_LEVEL,
     MANIFEST_TARGET_SIZE_BYTES,
@@ -61,20 +62,26 @@ def new_manifests(
     files: NewFiles,
     data_sequence_number: int | None = None,
     added_key: Hashable = None,
+    *,
+    may_be_plain: bool = False,
 ) -> list[ManifestFile]:
     """Writes the manifests of a commit's added files, once for all attempts that add the same.
 
     Args:
         added_key: what `files` depends on, if attempts add other ones.
         data_sequence_number: for the files, if their rows are from earlier commits.
+        may_be_plain: whether an encrypted table may get files that are not encrypted.
 
     Raises:
         InvalidDataError: a file is listed twice.
+        UnsupportedFeatureError: the table is encrypted, and a file is not.
         ValidationError: the table does not have its partition spec, or no longer.
     """
     if not len(files):
         return []
     key = ("new", base.metadata.format_version, data_sequence_number, added_key)
+    if not may_be_plain:
+        _refuse_plain(base, files)
     number = UNASSIGNED if data_sequence_number is None else data_sequence_number
     return work.once(key, lambda: _write_added(work, base, lambda: ((f, number) for f in files)))
 
@@ -89,10 +96,11 @@ def numbered_manifests(
         key: what `files` depends on; the manifests of an earlier attempt with this key are reused.
 
     Raises:
-        InvalidDataError, ValidationError: as for `new_manifests`.
+        InvalidDataError, UnsupportedFeatureError, ValidationError: as for `new_manifests`.
     """
     if not files:
         return []
+    _refuse_plain(base, (file for file, _ in files))
     key = ("numbered", base.metadata.format_version, key)
     return work.once(key, lambda: _write_added(work, base, lambda: files))
 
@@ -158,6 +166,17 @@ def _write_added(
 def _group_of(file: DataFile) -> _Group:
     is_data = file.content is FileContent.DATA
     return file.spec_id, ManifestContent.DATA if is_data else ManifestContent.DELETES
+
+
+def _refuse_plain(base: CommitBase, files: Iterable[DataFile]) -> None:
+    if ENCRYPTION_KEY_ID.of(base.metadata.properties) is None:
+        return
+    plain = next((file.file_path for file in files if file.key_metadata is None), None)
+    if plain is not None:
+        raise UnsupportedFeatureError(
+            f"table {base.name} is encrypted, but the new file {plain} is not; nothing was "
+            "committed. If the table was encrypted during this operation, repeat it"
+        )
 
 
 def _refuse_duplicates(
@@ -243,9 +262,11 @@ def _write(
         if entry.status is not ManifestEntryStatus.DELETED
     }
     partition_type = base.metadata.partition_type(base.spec(spec_id))
+    written = work.write_manifest(base.metadata, data)
     return ManifestFile(
-        manifest_path=work.write_manifest(base.metadata, data),
-        manifest_length=len(data),
+        manifest_path=written.location,
+        manifest_length=written.length,
+        key_metadata=written.key_metadata,
         partition_spec_id=spec_id,
         content=content,
         sequence_number=UNASSIGNED,

@@ -10,9 +10,10 @@ from icebergds.commit.new_manifests import UNASSIGNED
 from icebergds.commit.operations import Change
 from icebergds.commit.options import CommitOptions
 from icebergds.commit.summary import complete_summary
-from icebergds.commit.workspace import Workspace
+from icebergds.commit.workspace import Workspace, WrittenFile
 from icebergds.errors import InvalidOptionError
 from icebergds.formats.manifests.manifest_list import write_manifest_list
+from icebergds.spec.encryption import EncryptedKey
 from icebergds.spec.manifest import ManifestContent, ManifestFile
 from icebergds.spec.snapshot import MAIN_BRANCH, OWN_OPERATION, RefType, Snapshot, SnapshotRef
 from icebergds.spec.table_properties import MANIFEST_COMPRESSION
@@ -21,7 +22,12 @@ from icebergds.spec.updates.requirements import (
     AssertTableUuid,
     TableRequirement,
 )
-from icebergds.spec.updates.table_updates import AddSnapshot, SetSnapshotRef, TableUpdate
+from icebergds.spec.updates.table_updates import (
+    AddEncryptionKey,
+    AddSnapshot,
+    SetSnapshotRef,
+    TableUpdate,
+)
 from icebergds.spec.values.dates import now_ms
 
 
@@ -79,6 +85,8 @@ def snapshot_change(
         codec=MANIFEST_COMPRESSION.of(metadata.properties),
     )
     paths = [manifest.manifest_path for manifest in manifests]
+    written = work.write_manifest_list(metadata, data, paths)
+    keys = _list_keys(base, written)
     properties = dict(options.snapshot_properties)
     if OWN_OPERATION in properties:
         raise InvalidOptionError(
@@ -95,7 +103,7 @@ def snapshot_change(
         sequence_number=base.sequence_number,
         # Snapshot timestamps must not decrease, even if this clock is behind another writer's.
         timestamp_ms=max(now_ms(), metadata.last_updated_ms),
-        manifest_list=work.write_manifest_list(metadata, data, paths),
+        manifest_list=written.location,
         summary=complete_summary(
             new.operation,
             {**new.changes, **_manifest_counts(base, manifests)},
@@ -105,14 +113,24 @@ def snapshot_change(
         schema_id=metadata.current_schema_id,
         first_row_id=first_row_id,
         added_rows=added_rows,
+        key_id=keys[-1].key_id if keys else None,
     )
-    updates: list[TableUpdate] = [AddSnapshot(snapshot)]
+    # A snapshot may only refer to keys that the table has.
+    updates: list[TableUpdate] = [*map(AddEncryptionKey, keys), AddSnapshot(snapshot)]
     if options.wap_id is None:
         updates.append(SetSnapshotRef(base.branch, _branch_at(base, snapshot.snapshot_id)))
     if options.idempotent_write is not None:
         updates += options.idempotent_write.property_updates(metadata, base.branch, snapshot)
     updates += new.updates
     return Change(_requirements(base), updates), snapshot
+
+
+def _list_keys(base: CommitBase, written: WrittenFile) -> tuple[EncryptedKey, ...]:
+    """The keys to add to the table with an encrypted manifest list, that of the list last."""
+    if written.key is None:
+        return ()
+    assert base.state.keys is not None, "the base is checked to have keys"
+    return base.state.keys.new_list_keys(base.metadata, written.key, now_ms())
 
 
 def _with_sequence_number(manifest: ManifestFile, sequence_number: int) -> ManifestFile:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from typing import Protocol, runtime_checkable
+from dataclasses import dataclass, field, fields
+from typing import Any, Protocol, runtime_checkable
 
+from icebergds.encryption.list_keys import list_keys_of
 from icebergds.encryption.table_keys import TableKeys, table_keys
 from icebergds.expr.nodes import Expr
 from icebergds.io.fileio import FileIO
@@ -81,6 +82,12 @@ class TableState:
             # Also of a state that another was replaced by, such as after its properties changed.
             keys = table_keys(self.io.key_service, self.metadata, self.name)
             object.__setattr__(self, "keys", keys)
+        list_keys = list_keys_of(self.keys, self.metadata, self.name)
+        object.__setattr__(self, "io", self.io.with_list_keys(list_keys))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # The storage is sent without the keys, and gets them again.
+        return type(self), tuple(getattr(self, each.name) for each in fields(self))
 
     def report(self, made: Callable[[], MetricsReport]) -> None:
         """Reports what this process has planned or committed; never fails once that began."""

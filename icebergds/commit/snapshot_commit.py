@@ -13,7 +13,8 @@ from icebergds.commit.options import CommitOptions
 from icebergds.commit.retry import commit_change, require_same_table
 from icebergds.commit.staging import StagedOperations
 from icebergds.commit.workspace import Workspace
-from icebergds.errors import CommitStateUnknownError
+from icebergds.encryption.key_metadata import data_key_length
+from icebergds.errors import CommitStateUnknownError, ValidationError
 from icebergds.interrupts import interrupts_held
 from icebergds.spec.manifest import ManifestFile
 from icebergds.spec.snapshot import Snapshot
@@ -142,8 +143,14 @@ class SnapshotAttempts:
         idempotent_write, branch = self._options.idempotent_write, self._options.branch
         if idempotent_write is not None:
             idempotent_write.validate(state.metadata, branch, state.name)
+        key_length = data_key_length(state.metadata.properties)
         if self.work is None:
-            self.work = Workspace(state.io, state.metadata)
+            self.work = Workspace(state.io, state.metadata, key_length)
+        elif (self.work.key_length is None) != (key_length is None):
+            raise ValidationError(
+                f"table {state.name} was encrypted during this operation, which has written plain "
+                "files; nothing was committed. Repeat it"
+            )
         base = commit_base(state, branch)
         new = self._action.produce(self.work, base)
         change, self.snapshot = snapshot_change(self.work, base, new, self._options)

@@ -9,7 +9,7 @@ from icebergds.commit.base import CommitBase
 from icebergds.spec.manifest import DataFile, FileContent, PartitionKey, partition_of
 from icebergds.spec.partition import partition_path
 from icebergds.spec.snapshot import Snapshot
-from icebergds.spec.table_properties import SUMMARY_PARTITION_LIMIT
+from icebergds.spec.table_properties import ENCRYPTION_KEY_ID, SUMMARY_PARTITION_LIMIT
 
 _TOTALS = {
     "total-records": ("added-records", "deleted-records"),
@@ -36,8 +36,11 @@ def changes_summary(
                 of_partition[name] += number
     summary = _texts(counts)
     summary["changed-partition-count"] = str(len(by_partition))
-    limit = SUMMARY_PARTITION_LIMIT.of(base.metadata.properties)
-    if by_partition and len(by_partition) <= limit:
+    properties = base.metadata.properties
+    limit = SUMMARY_PARTITION_LIMIT.of(properties)
+    # Summaries are in clear.
+    is_encrypted = ENCRYPTION_KEY_ID.of(properties) is not None
+    if by_partition and len(by_partition) <= limit and not is_encrypted:
         summary["partition-summaries-included"] = "true"
         for file, of_partition in by_partition.values():
             pairs = ",".join(f"{k}={v}" for k, v in _texts(of_partition).items())

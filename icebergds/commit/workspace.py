@@ -9,8 +9,11 @@ import uuid
 from collections import deque
 from collections.abc import Callable, Collection, Hashable
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any, TypeVar, cast
 
+from icebergds.encryption.gcm_stream import encrypt_bytes
+from icebergds.encryption.key_metadata import KeyMetadata, new_key_metadata
 from icebergds.io.failures import storage_failures
 from icebergds.io.fileio import FileIO
 from icebergds.io.locations import undeleted_level
@@ -23,10 +26,32 @@ _LOG = logging.getLogger(__name__)
 _AT_ONCE = 8
 
 
+@dataclass(frozen=True, slots=True)
+class WrittenFile:
+    """A manifest or manifest list of a commit.
+
+    Attributes:
+        length: as stored, in bytes.
+        key: None if the file is not encrypted.
+    """
+
+    location: str
+    length: int
+    key: KeyMetadata | None
+
+    @property
+    def key_metadata(self) -> bytes | None:
+        """What lists the file has this of its key."""
+        return None if self.key is None else self.key.serialized()
+
+
 class Workspace:
     """The files and cached results of a commit, shared by its attempts.
 
     In storage with latency, files are written in the background, in parallel; `settle` waits.
+
+    Args:
+        key_length: of the keys that files are encrypted with, in bytes; None writes plain files.
 
     Attributes:
         snapshot_id: id of the new snapshot, the same for all attempts; positive, and not used in
@@ -34,7 +59,8 @@ class Workspace:
         commit_uuid: part of the names of the commit's files.
     """
 
-    def __init__(self, io: FileIO, metadata: TableMetadata) -> None:
+    def __init__(self, io: FileIO, metadata: TableMetadata, key_length: int | None = None) -> None:
+        self.key_length = key_length
         self.snapshot_id = _new_snapshot_id(metadata)
         self.commit_uuid = str(uuid.uuid4())
         self._io = io
@@ -52,19 +78,19 @@ class Workspace:
             self._cache[key] = make()
         return cast(_T, self._cache[key])
 
-    def write_manifest(self, metadata: TableMetadata, data: bytes) -> str:
-        """Starts to write a manifest under a new name and returns its location."""
+    def write_manifest(self, metadata: TableMetadata, data: bytes) -> WrittenFile:
+        """Starts to write a manifest under a new name."""
         name = f"{self.commit_uuid}-m{next(self._manifest_numbers)}.avro"
         return self._write(f"{metadata.metadata_directory}/{name}", data, "manifest")
 
     def write_manifest_list(
         self, metadata: TableMetadata, data: bytes, manifests: Collection[str]
-    ) -> str:
-        """Starts to write the manifest list of an attempt and returns its location."""
+    ) -> WrittenFile:
+        """Starts to write the manifest list of an attempt."""
         name = f"snap-{self.snapshot_id}-{next(self._list_numbers)}-{self.commit_uuid}.avro"
-        location = self._write(f"{metadata.metadata_directory}/{name}", data, "manifest list")
-        self._files_of_lists[location] = frozenset((location, *manifests))
-        return location
+        written = self._write(f"{metadata.metadata_directory}/{name}", data, "manifest list")
+        self._files_of_lists[written.location] = frozenset((written.location, *manifests))
+        return written
 
     def settle(self) -> None:
         """Waits until all files are written, before they are read or referred to.
@@ -93,7 +119,12 @@ class Workspace:
                 self._settle_oldest()
         self._delete(self._written)
 
-    def _write(self, location: str, data: bytes, kind: str) -> str:
+    def _write(self, location: str, data: bytes, kind: str) -> WrittenFile:
+        key = None
+        if self.key_length is not None:
+            key = new_key_metadata(self.key_length)
+            data = encrypt_bytes(data, key)
+            key = key.of_length(len(data))
         # Recorded first: a write that fails may leave a partial file.
         self._written.append(location)
         with storage_failures(f"writing the {kind}", location):
@@ -103,7 +134,7 @@ class Workspace:
             self._delete([location])
         while len(self._writing) > _AT_ONCE:
             self._settle_oldest()
-        return location
+        return WrittenFile(location, len(data), key)
 
     def _settle_oldest(self) -> None:
         kind, location, wait = self._writing.popleft()

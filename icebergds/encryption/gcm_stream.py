@@ -92,6 +92,9 @@ class EncryptingStream:
         self._waiting += view[at:]
         return len(view)
 
+    def seekable(self) -> bool:
+        return False
+
     def tell(self) -> int:
         """Plain bytes written so far."""
         return self._plain

@@ -7,11 +7,13 @@ optional length of the stored file.
 from __future__ import annotations
 
 import secrets
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Self
 
 from icebergds.encryption.ciphers import KEY_LENGTHS
-from icebergds.errors import CorruptFileError, InvalidOptionError
+from icebergds.errors import CorruptFileError, InvalidOptionError, UnsupportedFeatureError
+from icebergds.spec.table_properties import ENCRYPTION_DATA_KEY_LENGTH, ENCRYPTION_KEY_ID
 
 _VERSION = 1
 _PREFIX_LENGTH = 16
@@ -49,6 +51,17 @@ class KeyMetadata:
         return replace(self, file_length=file_length)
 
 
+def data_key_length(properties: Mapping[str, str]) -> int | None:
+    """The length of the keys of a table's files, in bytes; None if they are not encrypted.
+
+    Raises:
+        InvalidOptionError: it is not a length of keys.
+    """
+    if ENCRYPTION_KEY_ID.of(properties) is None:
+        return None
+    return ENCRYPTION_DATA_KEY_LENGTH.of(properties)
+
+
 def new_key_metadata(key_length: int) -> KeyMetadata:
     """Makes a random key of a length in bytes, and a random AAD prefix.
 
@@ -63,6 +76,12 @@ def new_key_metadata(key_length: int) -> KeyMetadata:
     return KeyMetadata(secrets.token_bytes(key_length), secrets.token_bytes(_PREFIX_LENGTH))
 
 
+def shown_key_metadata(key_metadata: bytes | None) -> bytes | None:
+    """What metadata tables show: keys in clear are left out, key metadata of other kinds is not."""
+    has_key = key_metadata is not None and key_metadata[:1] == bytes((_VERSION,))
+    return None if has_key else key_metadata
+
+
 def parse_key_metadata(data: bytes, where: str) -> KeyMetadata:
     """Decodes key metadata.
 
@@ -70,11 +89,15 @@ def parse_key_metadata(data: bytes, where: str) -> KeyMetadata:
         where: the file that it belongs to, for errors.
 
     Raises:
-        CorruptFileError: the bytes are not key metadata of version 1. No error shows them.
+        CorruptFileError: the bytes are damaged. No error shows them.
+        UnsupportedFeatureError: they are not key metadata of version 1.
     """
     if not data or data[0] != _VERSION:
         found = f"version {data[0]}" if data else "no bytes"
-        raise _damaged(where, f"it has {found}, expected version {_VERSION}")
+        raise UnsupportedFeatureError(
+            f"{where} is encrypted with key metadata that is not supported: it has {found}, "
+            f"expected version {_VERSION}"
+        )
     reader = _Reader(data, where)
     key = reader.bytes()
     prefix = reader.bytes() if reader.is_present() else None
@@ -137,4 +160,4 @@ def _bytes(value: bytes) -> bytes:
 
 
 def _damaged(where: str, problem: str) -> CorruptFileError:
-    return CorruptFileError(f"the key metadata of {where} is damaged or not supported: {problem}")
+    return CorruptFileError(f"the key metadata of {where} is damaged: {problem}")

@@ -135,14 +135,14 @@ class TableKeys:
         if key.encrypted_by_id != self.table_key_id:
             return False
         made_ms = int(_timestamp(key, f"{self._table}: key {key.key_id!r}"))
-        return now_ms - made_ms < _KEK_LIFE_MS
+        return now_ms - made_ms < KEK_LIFE_MS
 
     def _new_encrypting_key(self, now_ms: int) -> EncryptedKey:
         key = secrets.token_bytes(self.data_key_length)
         with self._naming_table():
             wrapped = self.kms.wrap_key(key, self.table_key_id)
         encrypted = EncryptedKey(
-            _new_id(), wrapped, self.table_key_id, {_KEY_TIMESTAMP: str(now_ms)}
+            _new_id(), wrapped, self.table_key_id, {KEY_TIMESTAMP: str(now_ms)}
         )
         _UNWRAPPED.put((self.kms, self.table_key_id, wrapped), key)
         return encrypted
@@ -182,9 +182,9 @@ def table_keys(kms: WrapsKeys, metadata: TableMetadata, name: str) -> TableKeys 
     return TableKeys(kms, key_id, ENCRYPTION_DATA_KEY_LENGTH.of(metadata.properties), name)
 
 
-_KEY_TIMESTAMP = "KEY_TIMESTAMP"
+KEY_TIMESTAMP = "KEY_TIMESTAMP"
 # NIST SP 800-57: the originator usage period of key wrapping keys is up to two years.
-_KEK_LIFE_MS = 730 * 24 * 60 * 60 * 1000
+KEK_LIFE_MS = 730 * 24 * 60 * 60 * 1000
 
 
 def _key(metadata: TableMetadata, key_id: str, where: str) -> EncryptedKey:
@@ -196,10 +196,10 @@ def _key(metadata: TableMetadata, key_id: str, where: str) -> EncryptedKey:
 
 def _timestamp(key: EncryptedKey, where: str) -> str:
     """When a key encryption key was made, which also authenticates what it encrypts."""
-    text = key.properties.get(_KEY_TIMESTAMP)
+    text = key.properties.get(KEY_TIMESTAMP)
     if text is None or not (text.isascii() and text.isdecimal()):
         raise InvalidMetadataError(
-            f"{where} has no property {_KEY_TIMESTAMP} of milliseconds; expected when it was made"
+            f"{where} has no property {KEY_TIMESTAMP} of milliseconds; expected when it was made"
         )
     return text
 

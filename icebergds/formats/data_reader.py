@@ -7,8 +7,9 @@ from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 
+from icebergds.encryption.stored_files import decrypting, key_of_file
 from icebergds.errors import UnsupportedFeatureError
-from icebergds.formats.data_file.encryption import telling_encrypted
+from icebergds.formats.data_file.encryption import encrypted_orc, telling_encrypted
 from icebergds.formats.data_file.read_request import DataFileReader, PositionedBatch, ReadRequest
 from icebergds.formats.wrong_counts import Recorded
 from icebergds.io.failures import storage_failures
@@ -37,6 +38,7 @@ def open_data_file(
     table_schema: Schema,
     name_mapping: NameMapping | None = None,
     recorded: Recorded | None = None,
+    key_metadata: bytes | None = None,
 ) -> Iterator[DataFileReader]:
     """Opens a file to read its columns by field id (spec: Column Projection).
 
@@ -47,13 +49,15 @@ def open_data_file(
         name_mapping: the table's `schema.name-mapping.default`, for files without field ids.
         recorded: what the file's manifest says of it. It is compared once the number of rows is
             known, which for Avro files is after their last row was read.
+        key_metadata: of the file, as its manifest has it; None if it is not encrypted.
 
     Raises:
         MissingFileError: the file does not exist.
         StorageError: the storage fails, also while its rows are read.
-        CorruptFileError: the file is damaged, of another format, or has other rows than recorded.
-        UnsupportedFeatureError: data files cannot have this format, or the file is encrypted or
-            uses a feature that is not supported.
+        CorruptFileError: the file is damaged, of another format, or has other rows than recorded,
+            or it does not fit its key.
+        UnsupportedFeatureError: data files cannot have this format, or the file is encrypted and
+            has no key or is an ORC file, or it uses a feature that is not supported.
     """
     if file_format not in _READERS:
         raise UnsupportedFeatureError(
@@ -63,12 +67,22 @@ def open_data_file(
     module, name = _READERS[file_format]
     kind = getattr(import_module(module), name)
     options: dict[str, Any] = {"table_schema": table_schema, "name_mapping": name_mapping}
+    key = key_of_file(key_metadata, location)
     if file_format is FileFormat.AVRO:
         options["max_block_bytes"] = io.max_block_bytes
+    elif file_format is FileFormat.PARQUET:
+        options["key"] = key
+    elif key is not None:
+        raise encrypted_orc(location)
+    stream_key = key if file_format is FileFormat.AVRO else None
     size = None if recorded is None else recorded.file_size_in_bytes
-    with storage_failures("reading", location), io.open(location, size) as handle:
-        with telling_encrypted(handle, location):
-            reader = kind(handle, location, **options)
+    with (
+        storage_failures("reading", location),
+        io.open(location, size) as handle,
+        decrypting(handle, stream_key, location) as plain,
+    ):
+        with telling_encrypted(plain, location):
+            reader = kind(plain, location, **options)
         if recorded is None:
             yield reader
             return

@@ -7,7 +7,9 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
+from icebergds.encryption.key_metadata import new_key_metadata
 from icebergds.errors import UnsupportedFeatureError
+from icebergds.formats.data_file.encryption import encrypted_orc
 from icebergds.formats.data_file.output_file import OutputFile
 from icebergds.formats.data_file.write_properties import WriteProperties
 from icebergds.io.fileio import FileIO
@@ -73,11 +75,13 @@ def open_data_writer(
 
     Raises:
         UnsupportedFeatureError: data files cannot have this format, or the format cannot store a
-            column of the schema.
+            column of the schema, or cannot be encrypted.
         InvalidOptionError: the format does not support the codec of the write options.
     """
     kind, chosen = _writer(file_format, properties, content, location)
-    output = OutputFile(io, location, file_format, content)
+    length = properties.key_length
+    key = None if length is None else new_key_metadata(length)
+    output = OutputFile(io, location, file_format, content, key)
     try:
         writer: DataFileWriter = kind(output, schema, chosen, properties.metrics)
     except BaseException:
@@ -101,6 +105,8 @@ def _writer(
     file_format: FileFormat, properties: WriteProperties, content: FileContent, where: str
 ) -> tuple[Any, Any]:
     """The writer class of a format and its settings; imports only that format's writer."""
+    if properties.key_length is not None:
+        _check_encrypted(file_format, properties, content, where)
     match file_format:
         case FileFormat.PARQUET:
             module = import_module("icebergds.formats.parquet.writer")
@@ -116,3 +122,15 @@ def _writer(
                 f"{where}: {file_format} is not a data file format; "
                 "supported are parquet, avro, orc"
             )
+
+
+def _check_encrypted(
+    file_format: FileFormat, properties: WriteProperties, content: FileContent, where: str
+) -> None:
+    if file_format is FileFormat.ORC:
+        raise encrypted_orc(where)
+    if file_format is FileFormat.PARQUET and properties.parquet_for(content).bloom_filters:
+        raise UnsupportedFeatureError(
+            f"{where}: encrypted Parquet files cannot have Bloom filters; remove the properties "
+            "write.parquet.bloom-filter-enabled.* of the table"
+        )

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from icebergds.encryption.stored_files import decrypting, key_of_file
 from icebergds.errors import UnsupportedFeatureError
 from icebergds.formats.avro.stored_file import stored_avro
-from icebergds.formats.data_file.encryption import telling_encrypted
+from icebergds.formats.data_file.encryption import encrypted_orc, telling_encrypted
 from icebergds.formats.data_file.stored_file import StoredFile
 from icebergds.formats.orc.stored_file import stored_orc
 from icebergds.formats.parquet.stored_file import stored_parquet
@@ -65,16 +66,28 @@ def read_stored_file(
     schema: Schema,
     name_mapping: NameMapping,
     size: int | None = None,
+    key_metadata: bytes | None = None,
 ) -> StoredFile:
-    """Reads the footer of a file of a known format; else as `describe_stored_file`."""
+    """Reads the footer of a file of a known format; else as `describe_stored_file`.
+
+    Args:
+        key_metadata: of the file, as its manifest has it; None if it is not encrypted.
+    """
     if file_format not in _DESCRIBE:
         raise UnsupportedFeatureError(f"{location}: {file_format} is not a data file format")
+    key = key_of_file(key_metadata, location)
+    if key is not None and file_format is FileFormat.ORC:
+        raise encrypted_orc(location)
+    stream_key = key if file_format is FileFormat.AVRO else None
     with (
         storage_failures("reading", location),
         io.open(location, size) as handle,
-        telling_encrypted(handle, location),
+        decrypting(handle, stream_key, location) as plain,
+        telling_encrypted(plain, location),
     ):
-        return _DESCRIBE[file_format](handle, location, schema, name_mapping)
+        if file_format is FileFormat.PARQUET:
+            return stored_parquet(plain, location, schema, name_mapping, key)
+        return _DESCRIBE[file_format](plain, location, schema, name_mapping)
 
 
 def _named_format(location: str) -> FileFormat | None:

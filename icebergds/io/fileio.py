@@ -105,6 +105,8 @@ class FileIO:
         recent: metadata that this process read or wrote lately; None to read all of it anew.
         key_service: wraps the keys of encrypted tables; None if none is configured. Copies in other
             processes do not have it.
+        list_keys: gives the keys of the table's encrypted manifest lists by their ids; None if
+            there are none. Copies in other processes have none.
 
     Raises:
         InvalidOptionError: an option among the properties is malformed.
@@ -118,6 +120,7 @@ class FileIO:
     rows_refused: str = field(default="", repr=False)
     recent: RecentReads | None = field(default=None, repr=False, compare=False)
     key_service: WrapsKeys | None = field(default=None, repr=False, compare=False)
+    list_keys: Callable[[str], object] | None = field(default=None, repr=False, compare=False)
     _kept: KeptReads | None = field(default=None, init=False, repr=False, compare=False)
     _ahead: ReadAhead[pa.NativeFile] | None = field(
         default=None, init=False, repr=False, compare=False
@@ -213,6 +216,14 @@ class FileIO:
             return self
         return self._with(table_root=root, _kept=self._kept, _ahead=self._ahead, _read=self._read)
 
+    def with_list_keys(self, list_keys: Callable[[str], object] | None) -> FileIO:
+        """The same storage for a state of an encrypted table; see the argument `list_keys`."""
+        if self.list_keys is None and list_keys is None:
+            return self
+        return self._with(
+            list_keys=list_keys, _kept=self._kept, _ahead=self._ahead, _read=self._read
+        )
+
     def keeping_reads(self, max_bytes: int = MAX_KEPT_BYTES) -> FileIO:
         """The same storage, which remembers what `read_bytes` read.
 
@@ -293,8 +304,8 @@ class FileIO:
             return self._remote(path, read_whole)
 
     def __getstate__(self) -> dict[str, Any]:
-        nothing = dict.fromkeys(("recent", "key_service", "_kept", "_ahead", "_read"))
-        return {**self.__dict__, **nothing}
+        nothing = ("recent", "key_service", "list_keys", "_kept", "_ahead", "_read")
+        return {**self.__dict__, **dict.fromkeys(nothing)}
 
     def open(
         self, location: str, size: int | None = None, first: Range | None = None

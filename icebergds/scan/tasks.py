@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, TypeAlias
 
@@ -23,6 +23,7 @@ class DeleteFileRef:
     record_count: int
     content_offset: int | None = None
     content_size_in_bytes: int | None = None
+    key_metadata: bytes | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +116,7 @@ class FileScanTask:
     change: TaskChange | None = None
     contradicted: bool = False
     bounds: tuple[tuple[int, bytes, bytes], ...] = ()
+    key_metadata: bytes | None = field(default=None, repr=False)
 
     @property
     def length_to_read(self) -> int | None:
@@ -188,4 +190,5 @@ def delete_file_ref(data_file: DataFile, data_sequence_number: int) -> DeleteFil
         data_file.record_count,
         data_file.content_offset,
         data_file.content_size_in_bytes,
+        data_file.key_metadata,
     )

@@ -167,7 +167,8 @@ class TaskFiles:
         """Opens a file in a partition, which buffers at most `memory` bytes of rows."""
         kind = self._kind
         is_plain = (
-            kind.file_format is FileFormat.PARQUET
+            kind.properties.key_length is None
+            and kind.file_format is FileFormat.PARQUET
             and kind.properties.parquet_for(kind.content).codec in PLAIN_PARQUET_CODECS
         )
         writer = open_data_writer(

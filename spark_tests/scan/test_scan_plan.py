@@ -14,6 +14,7 @@ import pytest
 from built.tables import TableBuilder
 
 from icebergds.api.table import load_table
+from icebergds.encryption.key_metadata import new_key_metadata
 from icebergds.errors import (
     CorruptFileError,
     IcebergError,
@@ -392,8 +393,8 @@ def test_an_encrypted_manifest_is_refused(by_day: TableBuilder) -> None:
 _KINDS = ("data", "positions", "keys", "vector")
 
 
-def _with_key_metadata(tmp_path: Path, kind: str) -> tuple[TableBuilder, Path]:
-    """A table of days 1 and 2; the entry of one file of day 1 has key metadata.
+def _with_key_metadata(tmp_path: Path, kind: str, key: bytes | None) -> tuple[TableBuilder, Path]:
+    """A table of days 1 and 2; the entry of one file of day 1 has a key or not.
 
     Of the ids 10, 11 and 12 of day 1, positions or a vector delete 10, and keys delete 11.
     """
@@ -412,7 +413,7 @@ def _with_key_metadata(tmp_path: Path, kind: str) -> tuple[TableBuilder, Path]:
     }
     marked = files[kind]
     keyed = {
-        name: replace(file, key_metadata=b"key") if file is marked else file
+        name: replace(file, key_metadata=key) if file is marked else file
         for name, file in files.items()
     }
     table.commit(keyed["data"], _day_file(table, 2))
@@ -421,14 +422,26 @@ def _with_key_metadata(tmp_path: Path, kind: str) -> tuple[TableBuilder, Path]:
 
 
 @pytest.mark.parametrize("kind", _KINDS)
-def test_files_with_key_metadata_that_are_not_encrypted_are_read(tmp_path: Path, kind: str) -> None:
-    table, _ = _with_key_metadata(tmp_path, kind)
-    assert _rows(table) == [2, 12]
+def test_plain_files_with_a_key_are_refused(tmp_path: Path, kind: str) -> None:
+    key = new_key_metadata(16)
+    table, path = _with_key_metadata(tmp_path, kind, key.serialized())
+    with pytest.raises(CorruptFileError, match=f"{path.name}.* its key metadata says"):
+        _rows(table)
+    assert _rows(table, filter="day = 2") == [2]
+
+
+@pytest.mark.parametrize("kind", _KINDS)
+def test_key_metadata_of_other_kinds_is_refused(tmp_path: Path, kind: str) -> None:
+    table, path = _with_key_metadata(tmp_path, kind, b"key")
+    with pytest.raises(
+        UnsupportedFeatureError, match=f"{path.name} is encrypted with key metadata"
+    ):
+        _rows(table)
 
 
 @pytest.mark.parametrize("kind", _KINDS)
 def test_an_encrypted_file_is_refused_where_it_is_needed(tmp_path: Path, kind: str) -> None:
-    table, path = _with_key_metadata(tmp_path, kind)
+    table, path = _with_key_metadata(tmp_path, kind, None)
     path.write_bytes(b"AGS1" + struct.pack("<i", 1 << 20) + bytes(path.stat().st_size + 20))
     with pytest.raises(UnsupportedFeatureError, match=f"{path.name} is encrypted"):
         _rows(table)

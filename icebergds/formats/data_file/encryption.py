@@ -1,4 +1,4 @@
-"""Recognises files that are encrypted as a whole (spec: AES GCM Stream)."""
+"""Recognises encrypted files for which there is no key (spec: AES GCM Stream)."""
 
 from __future__ import annotations
 
@@ -13,16 +13,26 @@ ENCRYPTED_MAGIC = b"AGS1"
 
 
 def encrypted(what: str) -> UnsupportedFeatureError:
-    """The error for an encrypted file; `what` names it."""
-    return UnsupportedFeatureError(f"{what} is encrypted; encrypted files are not supported")
+    """The error for an encrypted file without a key; `what` names it."""
+    return UnsupportedFeatureError(
+        f"{what} is encrypted, but what lists it has no key for it; files of encrypted tables are "
+        "read by their tables"
+    )
+
+
+def encrypted_orc(what: str) -> UnsupportedFeatureError:
+    """The error for an ORC file of an encrypted table."""
+    return UnsupportedFeatureError(
+        f"{what}: ORC files cannot be encrypted; write Parquet or Avro files "
+        "(write.format.default) to encrypted tables"
+    )
 
 
 @contextmanager
 def telling_encrypted(handle: pa.NativeFile, location: str) -> Iterator[None]:
     """Tells an encrypted file from a damaged one, after it could not be read.
 
-    Whether a file is encrypted shows only in the file: manifest entries may have `key_metadata` for
-    files that are not.
+    For files whose entries have no `key_metadata`.
 
     Raises:
         UnsupportedFeatureError: for a CorruptFileError of an encrypted file.

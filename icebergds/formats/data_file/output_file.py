@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
+from typing import Any
 
 import pyarrow as pa
 
+from icebergds.encryption.gcm_stream import EncryptingStream
+from icebergds.encryption.key_metadata import KeyMetadata
 from icebergds.errors import InvalidDataError, UnsupportedFeatureError
 from icebergds.formats.data_file.column_metrics import FileMetrics
 from icebergds.io.failures import storage_failures
@@ -16,17 +19,36 @@ from icebergds.spec.manifest import DataFile, FileContent, FileFormat
 
 
 class OutputFile:
-    """A data or delete file being written."""
+    """A data or delete file being written.
+
+    Args:
+        key: to encrypt the file with; writers of Parquet do that, other files are encrypted here.
+
+    Attributes:
+        handle: what the file's content is written to.
+    """
 
     def __init__(
-        self, io: FileIO, location: str, file_format: FileFormat, content: FileContent
+        self,
+        io: FileIO,
+        location: str,
+        file_format: FileFormat,
+        content: FileContent,
+        key: KeyMetadata | None = None,
     ) -> None:
         self._io = io
         self._format = file_format
         self._content = content
         self.location = location
         with self.writing():
-            self.handle: pa.NativeFile = io.open_output(location)
+            self._stored: pa.NativeFile = io.open_output(location)
+        self.key = key
+        self._stream = (
+            None
+            if key is None or file_format is FileFormat.PARQUET
+            else EncryptingStream(self._stored, key)
+        )
+        self.handle: Any = self._stream or self._stored
         self._size = 0
 
     @property
@@ -63,8 +85,10 @@ class OutputFile:
     def close(self) -> None:
         """Closes the complete file. Raises StorageError if that fails."""
         with self.writing():
-            self._size = self.position
-            self.handle.close()
+            if self._stream is not None:
+                self._stream.finish()
+            self._size = int(self._stored.tell())
+            self._stored.close()
 
     def describe(
         self, num_rows: int, metrics: FileMetrics, split_offsets: Sequence[int] = ()
@@ -84,14 +108,15 @@ class OutputFile:
             nan_value_counts=metrics.nan_value_counts,
             lower_bounds=metrics.lower_bounds,
             upper_bounds=metrics.upper_bounds,
+            key_metadata=None if self.key is None else self.key.of_length(self._size).serialized(),
             split_offsets=tuple(split_offsets),
         )
 
     def abort(self) -> None:
         """Closes the file and deletes it; errors of closing an incomplete file are ignored."""
         with suppress(Exception):
-            if isinstance(self.handle, OutputStream):
-                self.handle.discard()
+            if isinstance(self._stored, OutputStream):
+                self._stored.discard()
             else:
-                self.handle.close()
+                self._stored.close()
         self._io.delete(self.location)

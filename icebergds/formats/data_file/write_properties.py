@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TypeVar
 
+from icebergds.encryption.key_metadata import data_key_length
 from icebergds.errors import InvalidOptionError
 from icebergds.formats.data_file.metrics_modes import MetricsModes, metrics_modes
 from icebergds.spec import table_properties as names
@@ -103,7 +104,11 @@ class AvroProperties:
 
 @dataclass(frozen=True, slots=True)
 class WriteProperties:
-    """How files of each format are written, and which metrics are kept."""
+    """How files of each format are written, and which metrics are kept.
+
+    Attributes:
+        key_length: of the keys that files are encrypted with, in bytes; None writes plain files.
+    """
 
     metrics: MetricsModes
     parquet: ParquetProperties = ParquetProperties()
@@ -112,6 +117,7 @@ class WriteProperties:
     delete_parquet: ParquetProperties = ParquetProperties()
     delete_orc: OrcProperties = OrcProperties()
     delete_avro: AvroProperties = AvroProperties()
+    key_length: int | None = None
 
     @classmethod
     def of(
@@ -137,6 +143,7 @@ class WriteProperties:
             delete_parquet=_parquet(deletes),
             delete_orc=_orc(deletes),
             delete_avro=_avro(deletes),
+            key_length=data_key_length(properties),
         )
 
     def parquet_for(self, content: FileContent) -> ParquetProperties:

@@ -11,6 +11,7 @@ import zlib
 
 from pyroaring import BitMap64
 
+from icebergds.encryption.stored_files import decrypting, key_of_file
 from icebergds.errors import CorruptFileError
 from icebergds.formats.data_file.encryption import telling_encrypted
 from icebergds.formats.deletes.positions import PositionSet
@@ -31,28 +32,35 @@ def read_deletion_vector(
     length: int,
     cardinality: int | None = None,
     file_size: int | None = None,
+    key_metadata: bytes | None = None,
 ) -> PositionSet:
     """Reads the blob that a manifest entry points at, without the file's footer.
 
     Args:
         location: the Puffin file.
-        offset: `content_offset` of the manifest entry.
+        offset: `content_offset` of the manifest entry; in an encrypted file, that of plain bytes.
         length: `content_size_in_bytes` of the manifest entry.
         cardinality: `record_count` of the manifest entry, checked if given.
         file_size: `file_size_in_bytes` of the manifest entry; then one request reads the blob.
+        key_metadata: of the manifest entry; None if the file is not encrypted.
 
     Raises:
-        CorruptFileError: the blob is damaged, or its cardinality is another one.
+        CorruptFileError: the blob is damaged, or its cardinality is another one, or the file does
+            not fit its key.
         MissingFileError: the file does not exist.
         StorageError: the storage fails.
-        UnsupportedFeatureError: the file is encrypted.
+        UnsupportedFeatureError: the file is encrypted and has no key.
     """
     source = f"{location} (deletion vector of {length} bytes at offset {offset})"
     if offset < 0 or length < 0:
         raise CorruptFileError(f"{source}: offset and length in the manifest cannot be negative")
+    key = key_of_file(key_metadata, location)
+    # Blocks of an encrypted file are elsewhere.
+    first = (offset, offset + length) if key is None else None
     with (
         storage_failures("reading", location),
-        io.open(location, file_size, (offset, offset + length)) as file,
+        io.open(location, file_size, first) as stored,
+        decrypting(stored, key, location) as file,
         telling_encrypted(file, location),
     ):
         size = file.size()

@@ -65,7 +65,12 @@ def read_vector_of(io: FileIO, file: DataFile) -> PositionSet:
             "and content_size_in_bytes"
         )
     return read_deletion_vector(
-        io, file.file_path, file.content_offset, file.content_size_in_bytes, file.record_count
+        io,
+        file.file_path,
+        file.content_offset,
+        file.content_size_in_bytes,
+        file.record_count,
+        key_metadata=file.key_metadata,
     )
 
 
@@ -76,7 +81,12 @@ def _run(read: _Read) -> Mapping[str, PositionSet]:
 def _read_positions(io: FileIO, file: DataFile, paths: set[str]) -> Mapping[str, PositionSet]:
     recorded = Recorded(file.record_count, file.file_size_in_bytes)
     return read_position_deletes(
-        io, file.file_path, file.file_format, paths=paths, recorded=recorded
+        io,
+        file.file_path,
+        file.file_format,
+        paths=paths,
+        recorded=recorded,
+        key_metadata=file.key_metadata,
     )
 
 

@@ -77,6 +77,7 @@ def read_position_deletes(
     *,
     paths: Collection[str] | None = None,
     recorded: Recorded | None = None,
+    key_metadata: bytes | None = None,
 ) -> Mapping[str, PositionSet]:
     """Reads the positions in a delete file, by data file location.
 
@@ -85,7 +86,9 @@ def read_position_deletes(
     Returns:
         An entry for each data file with at least one position.
     """
-    collected = collect_position_deletes(io, location, file_format, paths=paths, recorded=recorded)
+    collected = collect_position_deletes(
+        io, location, file_format, paths=paths, recorded=recorded, key_metadata=key_metadata
+    )
     return {path: positions.result() for path, positions in collected.items()}
 
 
@@ -96,6 +99,7 @@ def collect_position_deletes(
     *,
     paths: Collection[str] | None = None,
     recorded: Recorded | None = None,
+    key_metadata: bytes | None = None,
 ) -> dict[str, PositionCollector]:
     """Collects the positions in a delete file, by data file location.
 
@@ -107,6 +111,7 @@ def collect_position_deletes(
         paths: locations of the data files to return, exactly as in manifests; None for all. Parts
             of the file whose statistics exclude them are skipped.
         recorded: what the file's manifest says of it, to be compared.
+        key_metadata: of the file, if it is encrypted.
 
     Returns:
         An entry for each data file with at least one position.
@@ -117,7 +122,10 @@ def collect_position_deletes(
         MissingFileError: the file does not exist.
     """
     collected: dict[str, PositionCollector] = {}
-    for batch in position_batches(io, location, file_format, paths=paths, recorded=recorded):
+    batches = position_batches(
+        io, location, file_format, paths=paths, recorded=recorded, key_metadata=key_metadata
+    )
+    for batch in batches:
         for path, positions in batch.by_path():
             if paths is None or path in paths:
                 collected.setdefault(path, PositionCollector()).add(positions)
@@ -131,6 +139,7 @@ def position_batches(
     *,
     paths: Collection[str] | None = None,
     recorded: Recorded | None = None,
+    key_metadata: bytes | None = None,
 ) -> Iterator[PositionBatch]:
     """Reads the rows of a delete file; with `paths`, rows of other data files may be among them.
 
@@ -145,6 +154,7 @@ def position_batches(
             table_schema=_SCHEMA,
             name_mapping=NAMES_WITHOUT_IDS,
             recorded=recorded,
+            key_metadata=key_metadata,
         ) as reader:
             _check_columns(reader.file_schema, location)
             for read in reader.batches(request):

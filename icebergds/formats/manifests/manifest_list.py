@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
+from icebergds.encryption.gcm_stream import decrypt_bytes
+from icebergds.encryption.key_metadata import KeyMetadata
+from icebergds.encryption.list_keys import manifest_list_key
 from icebergds.errors import CorruptFileError, InvalidDataError
 from icebergds.formats.avro.container import parse_container
 from icebergds.formats.avro.container_writer import write_container
@@ -70,21 +73,30 @@ def read_snapshot_manifests(io: FileIO, snapshot: Snapshot) -> tuple[ManifestFil
     Raises:
         MissingFileError: the list or a manifest does not exist.
         CorruptFileError: it is damaged.
-        UnsupportedFeatureError: it is encrypted.
+        UnsupportedFeatureError: it is encrypted, and the storage does not have the table's keys.
+        StorageError: a file cannot be read, or the key management service fails.
     """
     if snapshot.manifest_list is not None:
-        return read_manifest_list(io, snapshot.manifest_list)
+        return read_manifest_list(io, snapshot.manifest_list, manifest_list_key(io, snapshot))
     return manifests_from_paths(io, snapshot.manifests, snapshot.snapshot_id)
 
 
-def read_manifest_list(io: FileIO, location: str) -> tuple[ManifestFile, ...]:
+def read_manifest_list(
+    io: FileIO, location: str, key: KeyMetadata | None = None
+) -> tuple[ManifestFile, ...]:
     """Reads a manifest list of any format version, in its order.
 
     Fields are matched by id, or by name if the file has no ids. Errors are those of
     `read_snapshot_manifests`.
+
+    Args:
+        key: of the list, if it is encrypted.
     """
     what = f"manifest list {location!r}"
-    container = parse_container(io.read_bytes(location), what, io.max_block_bytes)
+    data = io.read_bytes(location)
+    if key is not None:
+        data = decrypt_bytes(data, key, what)
+    container = parse_container(data, what, io.max_block_bytes)
     try:
         layout = _layout(container.schema_json)
     except ValueError as error:

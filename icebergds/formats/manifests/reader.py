@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from icebergds.encryption.stored_files import decrypted
 from icebergds.errors import CorruptFileError, InvalidMetadataError, UnsupportedFeatureError
 from icebergds.formats.avro.container import AvroContainer, parse_container
 from icebergds.formats.manifests import layout as ids
@@ -99,11 +100,12 @@ def read_manifest_columns(
         CorruptFileError: it is damaged, an entry lacks a required value, or it differs from the
             manifest list.
         InvalidMetadataError: its partition spec is unknown.
-        UnsupportedFeatureError: it is encrypted, or lists files of an unknown format.
+        UnsupportedFeatureError: it lists files of an unknown format, or is encrypted although the
+            manifest list has no key for it.
     """
-    data = io.read_bytes(manifest.manifest_path)
+    data, size = _read(io, manifest)
     with decoding(len(data)):
-        opened = _Opened.of(data, io.max_block_bytes, manifest, specs or {}, schema, history)
+        opened = _Opened.of(data, size, io.max_block_bytes, manifest, specs or {}, schema, history)
         columns = _RECENT.get(
             data,
             (manifest, opened.wanted, stats_ids, left_out, few_entries),
@@ -131,8 +133,8 @@ def read_small_manifests(
     found: dict[int, EntryColumns] = {}
     alike: dict[str, list[tuple[int, _Opened]]] = {}
     for number, manifest in enumerate(manifests):
-        data = io.read_bytes(manifest.manifest_path)
-        opened = _Opened.of(data, io.max_block_bytes, manifest, specs, schema, history)
+        data, size = _read(io, manifest)
+        opened = _Opened.of(data, size, io.max_block_bytes, manifest, specs, schema, history)
         if opened.layout.is_flat and opened.container.record_count:
             alike.setdefault(opened.container.schema_json, []).append((number, opened))
     for group in alike.values():
@@ -165,13 +167,20 @@ def read_small_manifests(
     ]
 
 
+def _read(io: FileIO, manifest: ManifestFile) -> tuple[bytes, int]:
+    """The plain bytes of a manifest, and its length as stored."""
+    stored = io.read_bytes(manifest.manifest_path)
+    what = f"manifest {manifest.manifest_path!r}"
+    return decrypted(stored, manifest.key_metadata, what), len(stored)
+
+
 @dataclass(frozen=True, slots=True)
 class _Opened:
     """A manifest with its entries still encoded.
 
     Attributes:
         wanted: the type of the partition values.
-        size: of the manifest, in bytes.
+        size: of the manifest as stored, in bytes.
     """
 
     manifest: ManifestFile
@@ -184,6 +193,7 @@ class _Opened:
     def of(
         cls,
         data: bytes,
+        size: int,
         max_block_bytes: int | None,
         manifest: ManifestFile,
         specs: Mapping[int, PartitionSpec],
@@ -195,7 +205,7 @@ class _Opened:
         layout = _layout(container.schema_json, what)
         spec = _spec_of(container, manifest, specs, layout)
         wanted = _partition_type(container, spec, schema, history)
-        return cls(manifest, container, layout, wanted, len(data))
+        return cls(manifest, container, layout, wanted, size)
 
     @property
     def what(self) -> str:

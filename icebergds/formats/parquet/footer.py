@@ -1,6 +1,6 @@
 """Reads footers of Parquet files as Arrow should see them.
 
-Refuses encrypted files, even if the footer is plain text.
+Refuses encrypted files without a key, even if the footer is plain text.
 """
 
 from __future__ import annotations
@@ -11,16 +11,18 @@ from contextlib import suppress
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from icebergds.encryption.key_metadata import KeyMetadata
+from icebergds.errors import CorruptFileError, UnsupportedFeatureError
 from icebergds.formats.data_file.encryption import encrypted
 from icebergds.formats.data_file.file_schema import ENTRIES, storage_type
 from icebergds.formats.parquet import thrift
+from icebergds.formats.parquet.encryption import MAGIC, decryption_options
 from icebergds.formats.parquet.thrift import Struct
 
 # One storage request reads most footers completely.
 _TAIL_READ = 64 * 1024
 # After the footer: its length and a magic number.
 _TRAILER = 8
-_ENCRYPTED_MAGIC = b"PARE"
 # FileMetaData: schema, key_value_metadata, encryption_algorithm.
 _SCHEMA, _KEY_VALUES, _ENCRYPTION = 2, 5, 8
 # KeyValue: key.
@@ -34,7 +36,9 @@ _LOGICAL_MAP, _LOGICAL_LIST = 2, 3
 _ARROW_SCHEMA = b"ARROW:schema"
 
 
-def read_footer(handle: pa.NativeFile, location: str) -> pq.FileMetaData:
+def read_footer(
+    handle: pa.NativeFile, location: str, key: KeyMetadata | None = None
+) -> pq.FileMetaData:
     """Reads the footer of a file.
 
     Columns have the types that Parquet gives them, as for every other reader: durations, which
@@ -44,15 +48,19 @@ def read_footer(handle: pa.NativeFile, location: str) -> pq.FileMetaData:
     Args:
         handle: the open file; it is not closed.
         location: of the file, for errors.
+        key: of the file, if it is encrypted.
 
     Raises:
         pa.ArrowException, OSError: the footer cannot be read.
-        UnsupportedFeatureError: the footer or columns are encrypted. pyarrow aborts the process if
-            it is asked about an encrypted column.
+        CorruptFileError: there is a key, but the footer is not encrypted.
+        UnsupportedFeatureError: the footer or columns are encrypted, and there is no key. pyarrow
+            aborts the process if it is asked about an encrypted column.
     """
     size = handle.size()
     tail = handle.read_at(min(size, _TAIL_READ), max(0, size - _TAIL_READ))
-    if tail[-4:] == _ENCRYPTED_MAGIC:
+    if key is not None:
+        return _encrypted_footer(handle, tail[-4:], location, key)
+    if tail[-4:] == MAGIC:
         raise encrypted(location)
     length = int.from_bytes(tail[-_TRAILER:-4], "little")
     if len(tail) < length + _TRAILER <= size:
@@ -74,6 +82,22 @@ def read_footer(handle: pa.NativeFile, location: str) -> pq.FileMetaData:
     if _ARROW_SCHEMA in footer and any(map(_has_duration, file.schema_arrow.types)):
         return open_parquet(pa.BufferReader(_rewritten(footer, location))).metadata
     return metadata
+
+
+def _encrypted_footer(
+    handle: pa.NativeFile, magic: bytes, location: str, key: KeyMetadata
+) -> pq.FileMetaData:
+    if magic != MAGIC:
+        raise CorruptFileError(
+            f"{location} ends with {magic!r}, but its key metadata says that it is an encrypted "
+            f"Parquet file, which ends with {MAGIC!r}; it was replaced by another file, or damaged"
+        )
+    file = open_parquet(handle, key=key)
+    if any(map(_has_duration, file.schema_arrow.types)):
+        raise UnsupportedFeatureError(
+            f"{location}: encrypted files with Arrow's durations are not supported"
+        )
+    return file.metadata
 
 
 def _has_duration(arrow_type: pa.DataType) -> bool:
@@ -151,9 +175,16 @@ _DEEP = {"schema_depth_limit": 1000} if "schema_depth_limit" in _OPTIONS else {}
 
 
 def open_parquet(
-    handle: pa.NativeFile, metadata: pq.FileMetaData | None = None, buffer_size: int = 0
+    handle: pa.NativeFile,
+    metadata: pq.FileMetaData | None = None,
+    buffer_size: int = 0,
+    key: KeyMetadata | None = None,
 ) -> pq.ParquetFile:
-    """Opens a file whose columns are read through buffers, or whole if `buffer_size` is 0."""
+    """Opens a file whose columns are read through buffers, or whole if `buffer_size` is 0.
+
+    Args:
+        key: of the file, if it is encrypted.
+    """
     return pq.ParquetFile(
         handle,
         metadata=metadata,
@@ -161,5 +192,6 @@ def open_parquet(
         buffer_size=buffer_size,
         # Nanoseconds, the default, would wrap outside of the years 1677 to 2262.
         coerce_int96_timestamp_unit="us",
+        **decryption_options(key),
         **_DEEP,
     )

@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from icebergds.encryption.key_metadata import KeyMetadata
 from icebergds.errors import CorruptFileError, UnsupportedFeatureError
 from icebergds.expr.metrics import might_match
 from icebergds.expr.nodes import TRUE, Expr
@@ -33,6 +34,7 @@ from icebergds.formats.data_file.projection import Projection, needed_leaves, pl
 from icebergds.formats.data_file.read_request import PositionedBatch, ReadRequest
 from icebergds.formats.data_file.shredded_variants import shredded_variants
 from icebergds.formats.parquet.bloom_filter import BloomFilters
+from icebergds.formats.parquet.encryption import decrypting_parquet
 from icebergds.formats.parquet.footer import open_parquet, read_footer
 from icebergds.formats.parquet.footer_counts import check_rows, flat_leaves, row_count
 from icebergds.formats.parquet.page_pruning import PagePruner, PageSelection
@@ -61,10 +63,12 @@ class ParquetReader:
         table_schema: gives nested columns their field ids if the file has none.
         name_mapping: gives columns their field ids if the file has none; without a name mapping,
             such files are read by position (top-level columns have ids 1, 2, ...).
+        key: of the file, if it is encrypted.
 
     Raises:
-        CorruptFileError: the file is damaged or not a Parquet file.
-        UnsupportedFeatureError: the file is encrypted, or has columns that Arrow does not support.
+        CorruptFileError: the file is damaged or not a Parquet file, or does not fit its key.
+        UnsupportedFeatureError: the file is encrypted and has no key, or has columns that Arrow
+            does not support.
     """
 
     def __init__(
@@ -74,13 +78,15 @@ class ParquetReader:
         *,
         table_schema: Schema,
         name_mapping: NameMapping | None,
+        key: KeyMetadata | None = None,
     ) -> None:
         self._location = location
+        self._key = key
         self._table_schema = table_schema
         self._handle = handle
         self._is_remote = isinstance(handle, PrefetchingFile)
-        with decoding(location, "Parquet"):
-            self._file = open_parquet(handle, read_footer(handle, location))
+        with decoding(location, "Parquet"), decrypting_parquet(key, location):
+            self._file = open_parquet(handle, read_footer(handle, location, key), key=key)
             columns = columns_of(self._file.schema_arrow)
         if sum(len(column.leaves) for column in columns) != self._file.metadata.num_columns:
             raise UnsupportedFeatureError(
@@ -172,8 +178,10 @@ class ParquetReader:
             if row_filter == TRUE
             else filter_columns(columns, metadata.schema, row_filter, self._location)
         )
-        pruner = PagePruner(self._handle, metadata, row_filter, referenced, leaves)
-        blooms = BloomFilters(self._handle, metadata, row_filter, referenced)
+        # Only Arrow decrypts; it tells neither of the page index nor of Bloom filters.
+        indexed = referenced if self._key is None else []
+        pruner = PagePruner(self._handle, metadata, row_filter, indexed, leaves)
+        blooms = BloomFilters(self._handle, metadata, row_filter, indexed)
         counted = [leaf for leaf in flat_leaves(metadata) if not leaves or leaf in leaves]
         position = 0
         for index in range(metadata.num_row_groups):
@@ -257,9 +265,9 @@ class ParquetReader:
             for first in range(0, num_rows, batch_size):
                 yield [], min(batch_size, num_rows - first)
             return
-        with decoding(self._location, "Parquet"):
+        with decoding(self._location, "Parquet"), decrypting_parquet(self._key, self._location):
             buffer_size = self._fetched(run, leaves)
-            file = open_parquet(self._handle, self._file.metadata, buffer_size)
+            file = open_parquet(self._handle, self._file.metadata, buffer_size, self._key)
             # A task has one core: Spark runs as many tasks as there are cores.
             batches = file.reader.iter_batches(
                 batch_size,

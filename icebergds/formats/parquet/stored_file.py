@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from icebergds.encryption.key_metadata import KeyMetadata
 from icebergds.errors import InvalidDataError, UnsupportedFeatureError
 from icebergds.formats.arrow.arrays import as_list_of_entries, compacted, storage
 from icebergds.formats.arrow.errors import decoding
@@ -21,6 +22,7 @@ from icebergds.formats.data_file.file_schema import (
 )
 from icebergds.formats.data_file.stored_file import StoredFile, columns_with_statistics
 from icebergds.formats.parquet.columns import leaves_in
+from icebergds.formats.parquet.encryption import decrypting_parquet
 from icebergds.formats.parquet.file_metrics import footer_statistics, row_group_offsets
 from icebergds.formats.parquet.footer import open_parquet, read_footer
 from icebergds.formats.parquet.footer_counts import check_footer
@@ -39,7 +41,11 @@ _FIRST_DAY_OF_1900 = -25_567
 
 
 def stored_parquet(
-    handle: pa.NativeFile, location: str, schema: Schema, name_mapping: NameMapping
+    handle: pa.NativeFile,
+    location: str,
+    schema: Schema,
+    name_mapping: NameMapping,
+    key: KeyMetadata | None = None,
 ) -> StoredFile:
     """Describes an open file, whose columns have their names' ids if it has none.
 
@@ -49,18 +55,19 @@ def stored_parquet(
         CorruptFileError: the file is damaged or not a Parquet file, or its footer contradicts
             itself.
         InvalidDataError: a map has a null key.
-        UnsupportedFeatureError: the file is encrypted, or has columns that Arrow does not support.
+        UnsupportedFeatureError: the file is encrypted and has no key, or has columns that Arrow
+            does not support.
     """
-    with decoding(location, "Parquet"):
-        footer = read_footer(handle, location)
-        file = open_parquet(handle, footer, _BUFFER_SIZE)
+    with decoding(location, "Parquet"), decrypting_parquet(key, location):
+        footer = read_footer(handle, location, key)
+        file = open_parquet(handle, footer, _BUFFER_SIZE, key)
         found = columns_of(file.schema_arrow)
     if sum(len(column.leaves) for column in found) != footer.num_columns:
         raise UnsupportedFeatureError(
             f"{location}: the Parquet schema has columns that Arrow does not support"
         )
     check_footer(footer, handle.size(), location)
-    with decoding(location, "Parquet"):
+    with decoding(location, "Parquet"), decrypting_parquet(key, location):
         _check_keys(file, found, location)
     columns = with_ids(found, schema, name_mapping)
     measured = [column for column, _ in columns_with_statistics(columns, schema)]

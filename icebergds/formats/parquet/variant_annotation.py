@@ -12,7 +12,10 @@ from contextlib import contextmanager
 
 import pyarrow as pa
 
+from icebergds.encryption.ciphers import open_sealed, seal
+from icebergds.encryption.key_metadata import KeyMetadata
 from icebergds.formats.parquet import thrift
+from icebergds.formats.parquet.encryption import MAGIC
 from icebergds.formats.parquet.thrift import Struct, value_of, values_of
 
 # In Parquet's FileMetaData, SchemaElement, LogicalType and VariantType.
@@ -21,6 +24,11 @@ _FIELD_ID_OF_ELEMENT = 9
 _LOGICAL_TYPE_OF_ELEMENT = 10
 _VARIANT_OF_LOGICAL_TYPE = 16
 _VERSION_OF_VARIANT = 1
+
+# In FileCryptoMetaData and AesGcmV1.
+_ALGORITHM_OF_FILE = 1
+_FILE_UNIQUE_OF_GCM = 2
+_FOOTER_MODULE = b"\x00"
 
 # A file ends with the length of its footer and the magic bytes.
 _LENGTH_BYTES = 4
@@ -33,11 +41,15 @@ class AnnotatedOutput:
     Args:
         output: the real file, open and empty.
         variants: the field ids of the variant columns.
+        key: of the file, if Arrow encrypts it.
     """
 
-    def __init__(self, output: pa.NativeFile, variants: AbstractSet[int]) -> None:
+    def __init__(
+        self, output: pa.NativeFile, variants: AbstractSet[int], key: KeyMetadata | None = None
+    ) -> None:
         self._output = output
         self._variants = variants
+        self._key = key
         self._end: bytearray | None = None
         self.closed = False
 
@@ -57,14 +69,43 @@ class AnnotatedOutput:
         """A context in which Arrow writes the rest of the file, including its footer."""
         self._end = bytearray()
         yield
-        self._output.write(_with_variants(bytes(self._end), self._variants))
+        end, variants = bytes(self._end), self._variants
+        if self._key is None:
+            self._output.write(_with_variants(end, variants))
+        else:
+            self._output.write(_encrypted_with_variants(end, variants, self._key))
 
 
 def _with_variants(end: bytes, variants: AbstractSet[int]) -> bytes:
     """The end of a file with the groups of some field ids annotated as variants."""
     stop = len(end) - _LENGTH_BYTES - len(_MAGIC)
     start = stop - int.from_bytes(end[stop : stop + _LENGTH_BYTES], "little")
-    footer, _ = thrift.decode_struct(end, start)
+    encoded = _annotated(end[start:stop], variants)
+    length = len(encoded).to_bytes(_LENGTH_BYTES, "little")
+    return end[:start] + encoded + length + _MAGIC
+
+
+def _encrypted_with_variants(end: bytes, variants: AbstractSet[int], key: KeyMetadata) -> bytes:
+    """The same for a file with an encrypted footer (Parquet Modular Encryption, 5.4).
+
+    What is encrypted, and how, is followed by the length of the encrypted footer, and by it.
+    """
+    stop = len(end) - _LENGTH_BYTES - len(_MAGIC)
+    start = stop - int.from_bytes(end[stop : stop + _LENGTH_BYTES], "little")
+    crypto, at = thrift.decode_struct(end, start)
+    (gcm,) = (value for _, value in value_of(crypto, _ALGORITHM_OF_FILE, thrift.STRUCT).values())
+    unique = value_of(gcm, _FILE_UNIQUE_OF_GCM, thrift.BINARY)
+    aad = (key.aad_prefix or b"") + unique + _FOOTER_MODULE
+    footer = open_sealed(key.encryption_key, end[at + _LENGTH_BYTES : stop], aad)
+    sealed = seal(key.encryption_key, _annotated(footer, variants), aad)
+    encoded = end[start:at] + len(sealed).to_bytes(_LENGTH_BYTES, "little") + sealed
+    length = len(encoded).to_bytes(_LENGTH_BYTES, "little")
+    return end[:start] + encoded + length + MAGIC
+
+
+def _annotated(encoded: bytes, variants: AbstractSet[int]) -> bytes:
+    """A footer with the groups of some field ids annotated as variants."""
+    footer, _ = thrift.decode_struct(encoded)
     found = set()
     for element in values_of(footer, _SCHEMA_OF_FOOTER, thrift.STRUCT):
         if _FIELD_ID_OF_ELEMENT in element:
@@ -73,9 +114,7 @@ def _with_variants(end: bytes, variants: AbstractSet[int]) -> bytes:
                 element[_LOGICAL_TYPE_OF_ELEMENT] = (thrift.STRUCT, _variant())
                 found.add(field_id)
     assert found == variants, "every variant column is in the schema"
-    encoded = thrift.encode_struct(footer)
-    length = len(encoded).to_bytes(_LENGTH_BYTES, "little")
-    return end[:start] + encoded + length + _MAGIC
+    return thrift.encode_struct(footer)
 
 
 def _variant() -> Struct:

@@ -40,6 +40,7 @@ from icebergds.formats.data_file.write_properties import (
     codec_name,
 )
 from icebergds.formats.parquet.columns import PARQUET
+from icebergds.formats.parquet.encryption import encryption_options
 from icebergds.formats.parquet.file_metrics import footer_metrics, row_group_offsets
 from icebergds.formats.parquet.variant_annotation import AnnotatedOutput
 from icebergds.formats.parquet.variant_columns import Layout, VariantMetrics
@@ -179,6 +180,7 @@ class ParquetDataWriter:
             self._layout.stored,
             metadata_collector=self._footers,
             **self._options(first),
+            **encryption_options(self._output.key),
         )
         self._writer.add_key_value_metadata(
             {"iceberg.schema": json.dumps(schema_to_json(self._schema))}
@@ -260,7 +262,7 @@ def _annotated_output(output: OutputFile, schema: Schema) -> AnnotatedOutput | N
     """The file object that Arrow writes to if the schema has variants, else None."""
     fields = schema.fields_by_id.items()
     variants = {field_id for field_id, field in fields if field.field_type == VARIANT}
-    return AnnotatedOutput(output.handle, variants) if variants else None
+    return AnnotatedOutput(output.handle, variants, output.key) if variants else None
 
 
 def _bloom_filter(asked: BloomFilter, num_rows: int, max_size: int) -> dict[str, float]:

@@ -161,7 +161,7 @@ def _action(table: LoadedTable, picked: Snapshot) -> Action:
     # A change by key that found no row looks like an append, but may find some elsewhere.
     by_key = KEYS_DELETED_BY in picked.summary
     if picked.operation == "append" and not others and not by_key:
-        return _Picked(Append(added), picked)
+        return _Picked(Append(added, may_be_plain=True), picked)
     if picked.summary.get("replace-partitions") == "true" and not others:
         isolation = Isolation(IsolationLevel.SERIALIZABLE, picked.parent_snapshot_id)
         return _Picked(ReplacePartitions(added, isolation), picked)

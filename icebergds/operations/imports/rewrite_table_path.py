@@ -14,7 +14,12 @@ from icebergds.catalog.loaded_table import LoadedTable
 from icebergds.catalog.metadata_files import load_from_location
 from icebergds.commit.base import check_branch
 from icebergds.display import html_result
-from icebergds.errors import InvalidOptionError, MissingFileError, NoSuchTableError
+from icebergds.errors import (
+    InvalidOptionError,
+    MissingFileError,
+    NoSuchTableError,
+    UnsupportedFeatureError,
+)
 from icebergds.formats.manifests.manifest_list import read_snapshot_manifests
 from icebergds.formats.manifests.side_by_side import MANIFEST_READERS
 from icebergds.io.fileio import FileIO
@@ -30,6 +35,7 @@ from icebergds.spec.json.metadata import serialise_metadata
 from icebergds.spec.manifest import DataFile, ManifestContent, ManifestFile
 from icebergds.spec.metadata import TableMetadata
 from icebergds.spec.snapshot import MAIN_BRANCH, Snapshot
+from icebergds.spec.table_properties import ENCRYPTION_KEY_ID
 
 _FILE_LIST = "file-list"
 _Item = TypeVar("_Item")
@@ -92,6 +98,11 @@ def rewrite_table_path(table: LoadedTable, request: RewritePathRequest) -> Rewri
     """
     table.io.require_rows()
     check_branch(table.state, MAIN_BRANCH)
+    if table.metadata.encryption_keys or ENCRYPTION_KEY_ID.of(table.metadata.properties):
+        raise UnsupportedFeatureError(
+            f"table {table.name} is encrypted, and a copy of it would have manifests in clear; "
+            "copy its files as they are, and read the copy with a location map"
+        )
     paths = _paths(table, request)
     versions = _versions(table, request)
     plan = CopyPlan(table.io, paths)

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from icebergds.encryption.key_metadata import shown_key_metadata
 from icebergds.expr.nodes import TRUE, Expr
 from icebergds.formats.arrow.filter import filter_mask
 from icebergds.formats.arrow.types import schema_to_arrow, to_arrow
@@ -128,7 +129,7 @@ class _Rows:
             case ids.FILE_SIZE_IN_BYTES:
                 return pa.array(entries.file_size_in_bytes)
             case ids.KEY_METADATA:
-                return entries.key_metadata
+                return _shown_keys(entries.key_metadata)
             case ids.SPLIT_OFFSETS:
                 return _usable_offsets(entries)
             case ids.EQUALITY_IDS:
@@ -205,6 +206,12 @@ class _MapColumns:
         at = np.full(self.length, -1)
         at[self.rows[entries]] = entries
         return self.values.take(pa.array(at, mask=at < 0))
+
+
+def _shown_keys(key_metadata: pa.BinaryArray) -> pa.BinaryArray:
+    if key_metadata.null_count == len(key_metadata):
+        return key_metadata
+    return pa.array(map(shown_key_metadata, key_metadata.to_pylist()), pa.binary())
 
 
 def _integers(values: Int64s) -> pa.Array:

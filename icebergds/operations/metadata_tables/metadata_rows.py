@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from icebergds.commit.operations import TableState
+from icebergds.encryption.key_metadata import shown_key_metadata
 from icebergds.errors import CorruptFileError, UnsupportedFeatureError
+from icebergds.formats.manifests.manifest_list import read_snapshot_manifests
 from icebergds.operations.metadata_tables.kinds import MetadataTable
 from icebergds.spec.manifest import ManifestContent, ManifestFile
 from icebergds.spec.metadata import TableMetadata
 from icebergds.spec.partition import PartitionSpec, source_type
+from icebergds.spec.snapshot import Snapshot
 from icebergds.spec.transforms import Transform, to_human
 from icebergds.spec.types import IcebergType
 from icebergds.spec.values.binary import from_bytes
@@ -46,6 +49,17 @@ def manifest_row(metadata: TableMetadata, manifest: ManifestFile) -> Row:
         *(none if of_data else counts),
         _summaries(metadata, manifest),
     )
+
+
+def rows_of_lists(state: TableState, snapshots: Iterable[Snapshot]) -> Iterator[Row]:
+    """The rows of snapshots in `all_manifests`; reads their manifest lists."""
+    for snapshot in snapshots:
+        for manifest in read_snapshot_manifests(state.io, snapshot):
+            yield (
+                *manifest_row(state.metadata, manifest),
+                snapshot.snapshot_id,
+                shown_key_metadata(manifest.key_metadata),
+            )
 
 
 def _summaries(metadata: TableMetadata, manifest: ManifestFile) -> list[Row]:

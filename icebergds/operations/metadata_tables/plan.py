@@ -10,7 +10,7 @@ from operator import itemgetter
 from typing import TypeVar
 
 from icebergds.commit.operations import TableState
-from icebergds.errors import InvalidOptionError, UnsupportedFeatureError
+from icebergds.errors import InvalidOptionError
 from icebergds.expr.bind import bind, field_ids
 from icebergds.expr.evaluate import holds
 from icebergds.expr.metrics import manifest_might_match
@@ -25,6 +25,7 @@ from icebergds.io.near import readers_of
 from icebergds.operations.metadata_tables.kinds import MetadataTable
 from icebergds.operations.metadata_tables.metadata_rows import (
     manifest_row,
+    rows_of_lists,
     rows_of_metadata,
 )
 from icebergds.operations.metadata_tables.schemas import (
@@ -123,6 +124,9 @@ def metadata_tasks(
     kind, state = plan.kind, plan.state
     if kind is MetadataTable.ALL_MANIFESTS:
         snapshots = state.metadata.snapshots
+        if any(snapshot.key_id is not None for snapshot in snapshots):
+            # Only this process has the keys of lists.
+            return [ReadyRows(list(rows_of_lists(state, snapshots)))]
         parts = _packed(snapshots, [1] * len(snapshots), _LISTS_OF_A_TASK)
         return [ReadManifestLists(some) for some in parts]
     if not (kind.is_of_snapshot or kind.is_of_all_snapshots):
@@ -151,7 +155,7 @@ def metadata_tasks(
 
 def task_plan(plan: MetadataTablePlan) -> MetadataTablePlan:
     """The plan without what tasks do not need."""
-    return replace(plan, state=without_other_snapshots(plan.state, None))
+    return replace(plan, state=replace(without_other_snapshots(plan.state, None), keys=None))
 
 
 def live_columns(
@@ -235,11 +239,6 @@ def _manifests(plan: MetadataTablePlan, options: ReadOptions) -> list[ManifestFi
 
 
 def _listed(state: TableState, snapshot: Snapshot) -> Sequence[ManifestFile]:
-    if snapshot.key_id is not None:
-        raise UnsupportedFeatureError(
-            f"table {state.name}: the manifest list of snapshot {snapshot.snapshot_id} is "
-            "encrypted; reading encrypted tables is not supported"
-        )
     return read_snapshot_manifests(state.io, snapshot)
 
 

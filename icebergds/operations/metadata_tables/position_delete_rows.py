@@ -69,6 +69,7 @@ def _file_rows(
         file.file_format,
         table_schema=request.schema,
         name_mapping=NAMES_WITHOUT_IDS,
+        key_metadata=file.key_metadata,
     ) as reader:
         for read in reader.batches(request):
             yield read.batch

@@ -18,13 +18,12 @@ from icebergds.expr.nodes import TRUE, Expr, and_
 from icebergds.formats.arrow.filter import filter_mask
 from icebergds.formats.arrow.types import schema_to_arrow
 from icebergds.formats.manifests.columns import EntryColumns, Int64s
-from icebergds.formats.manifests.manifest_list import read_snapshot_manifests
 from icebergds.operations.metadata_tables.file_rows import (
     entry_rows,
     innermost_ids,
     needed_statistics,
 )
-from icebergds.operations.metadata_tables.metadata_rows import Row, manifest_row
+from icebergds.operations.metadata_tables.metadata_rows import Row, rows_of_lists
 from icebergds.operations.metadata_tables.partition_groups import partition_groups
 from icebergds.operations.metadata_tables.plan import (
     entries_of_all,
@@ -87,7 +86,7 @@ def read_metadata_task(plan: MetadataTablePlan, task: MetadataTask) -> Iterator[
                 plan, partial(row_batches, _added_up(plan, task), plan.table.schema)
             )
         case ReadManifestLists():
-            listed = _listed(plan, task)
+            listed = rows_of_lists(plan.state, task.snapshots)
             yield from _matching(plan, partial(row_batches, listed, plan.table.schema))
         case ReadyRows(rows=rows):
             yield from _matching(plan, partial(row_batches, rows, plan.table.schema))
@@ -117,16 +116,6 @@ def _added_up(plan: MetadataTablePlan, task: AddUpPartitions) -> list[Row]:
     for columns in manifests if plan.of_parts else entries_of_all(plan, task.manifests, no_ids):
         totals.add(columns)
     return totals.parts(task.part) if plan.of_parts else totals.rows()
-
-
-def _listed(plan: MetadataTablePlan, task: ReadManifestLists) -> Iterator[Row]:
-    for snapshot in task.snapshots:
-        for manifest in read_snapshot_manifests(plan.state.io, snapshot):
-            yield (
-                *manifest_row(plan.state.metadata, manifest),
-                snapshot.snapshot_id,
-                manifest.key_metadata,
-            )
 
 
 def _matching(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from icebergds.commit.operations import TableState
+from icebergds.encryption.list_keys import keys_of_snapshot
 from icebergds.expr.bind import bind
 from icebergds.expr.nodes import Expr
 from icebergds.operations.read.change_read import (
@@ -76,6 +77,7 @@ def without_other_snapshots(state: TableState, snapshot: Snapshot | None) -> Tab
         refs={},
         statistics=(),
         partition_statistics=(),
+        encryption_keys=keys_of_snapshot(state.metadata, snapshot),
         unknown={},
     )
     return replace(state, metadata=metadata)

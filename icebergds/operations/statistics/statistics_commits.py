@@ -8,11 +8,12 @@ from typing import TypeAlias
 
 from icebergds.catalog.loaded_table import LoadedTable
 from icebergds.commit.operations import Change, TableState
-from icebergds.errors import CommitStateUnknownError, NoSuchSnapshotError
+from icebergds.errors import CommitStateUnknownError, NoSuchSnapshotError, UnsupportedFeatureError
 from icebergds.interrupts import interrupts_held
 from icebergds.operations.evolution.commit import commit_update
 from icebergds.spec.metadata import TableMetadata
 from icebergds.spec.statistics import PartitionStatisticsFile, StatisticsFile
+from icebergds.spec.table_properties import ENCRYPTION_KEY_ID
 from icebergds.spec.updates.apply_updates import apply_updates
 from icebergds.spec.updates.table_updates import (
     RemovePartitionStatistics,
@@ -27,6 +28,20 @@ _LOG = logging.getLogger(__name__)
 StatisticsUpdate: TypeAlias = (
     SetStatistics | RemoveStatistics | SetPartitionStatistics | RemovePartitionStatistics
 )
+
+
+def refuse_encrypted(state: TableState) -> None:
+    """Refuses to write a statistics file to an encrypted table: it would be in clear.
+
+    Raises:
+        UnsupportedFeatureError: the table is encrypted.
+    """
+    metadata = state.metadata
+    if ENCRYPTION_KEY_ID.of(metadata.properties) is not None or metadata.encryption_keys:
+        raise UnsupportedFeatureError(
+            f"table {state.name} is encrypted, and statistics files cannot be: they would show "
+            "values and partitions of the table in clear"
+        )
 
 
 def update_statistics(table: LoadedTable, updates: Sequence[StatisticsUpdate]) -> TableState:

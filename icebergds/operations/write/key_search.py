@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pyarrow as pa
 
+from icebergds.encryption.stored_files import key_of_file
 from icebergds.errors import IcebergError
 from icebergds.expr.nodes import FALSE, TRUE, BoundPredicate, Expr, Operation, and_, or_
 from icebergds.formats.arrow.types import in_memory_values
@@ -124,7 +125,11 @@ def _bytes_of_parquet(plan: ReadPlan, data: DataFile, request: ReadRequest) -> i
     io, path, size = plan.io, data.file_path, data.file_size_in_bytes
     with storage_failures("reading", path), io.open(path, size) as handle:
         reader = ParquetReader(
-            handle, path, table_schema=plan.table_schema, name_mapping=plan.name_mapping
+            handle,
+            path,
+            table_schema=plan.table_schema,
+            name_mapping=plan.name_mapping,
+            key=key_of_file(data.key_metadata, path),
         )
         return reader.bytes_to_read(request)
 

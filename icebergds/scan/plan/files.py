@@ -18,7 +18,6 @@ from typing import TypeVar
 import numpy as np
 
 from icebergds.display import counted
-from icebergds.errors import UnsupportedFeatureError
 from icebergds.expr.bind import field_ids
 from icebergds.expr.nodes import FALSE, TRUE, Expr, relaxed
 from icebergds.formats.manifests.counts import check_totals
@@ -145,8 +144,8 @@ def plan_files(
         MissingFileError: a manifest list or manifest does not exist.
         CorruptFileError: a manifest list or manifest is damaged.
         InvalidMetadataError: a data file has two deletion vectors, or a spec is unknown.
-        UnsupportedFeatureError: the manifest list or manifests are encrypted, or the table's
-            catalog restricts what may be read.
+        UnsupportedFeatureError: the manifest list is encrypted and the table's keys are not
+            available, or the table's catalog restricts what may be read.
     """
     return plan_files_counted(
         io,
@@ -423,10 +422,5 @@ def checked_manifests(
     io: FileIO, snapshot: Snapshot, wrong_counts: WrongCounts
 ) -> tuple[tuple[ManifestFile, ...], WrongCounts]:
     """Like `all_manifests`, for callers that only delete files."""
-    if snapshot.key_id is not None:
-        raise UnsupportedFeatureError(
-            f"snapshot {snapshot.snapshot_id}: its manifest list is encrypted; reading encrypted "
-            "tables is not supported"
-        )
     manifests = read_snapshot_manifests(io, snapshot)
     return manifests, check_totals(snapshot, manifests, wrong_counts)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from icebergds.errors import InvalidMetadataError, UnsupportedFeatureError
+from icebergds.errors import InvalidMetadataError
 from icebergds.expr.metrics import manifest_might_match
 from icebergds.expr.nodes import Expr
 from icebergds.expr.project import project
@@ -42,15 +42,9 @@ class PartitionFilters:
 
         Raises:
             InvalidMetadataError: the table does not have the manifest's spec.
-            UnsupportedFeatureError: the manifest is encrypted.
         """
         if not has_live_files(manifest):
             return False
-        if manifest.key_metadata is not None:
-            raise UnsupportedFeatureError(
-                f"manifest {manifest.manifest_path} is encrypted; reading encrypted tables is not "
-                "supported"
-            )
         types = partition_type(self._spec(manifest), self._schema)
         return manifest_might_match(self.of(manifest), types, manifest.partitions)
 

@@ -234,6 +234,7 @@ def _task_group(group: Sequence[_Split], schemas: Sequence[Schema]) -> ScanTaskG
                 change=None if file.change is None else _task_change(file.change, table),
                 contradicted=file.contradicted,
                 bounds=_time_bounds(data_file, times),
+                key_metadata=data_file.key_metadata,
             )
         )
     groups = table.groups()

@@ -59,7 +59,11 @@ def opens_for_positions(
         if _cached_as(plan, task_group, index)[0] in DELETES:
             continue
         blob = None
-        if ref.content_offset is not None and ref.content_size_in_bytes is not None:
+        if (
+            ref.content_offset is not None
+            and ref.content_size_in_bytes is not None
+            and ref.key_metadata is None
+        ):
             blob = (ref.content_offset, ref.content_offset + ref.content_size_in_bytes)
         yield Open(ref.file_path, ref.file_size_in_bytes, blob)
 
@@ -129,6 +133,7 @@ def read_keys(
             table_schema=plan.table_schema,
             name_mapping=plan.name_mapping,
             recorded=_recorded(plan, ref),
+            key_metadata=ref.key_metadata,
         ) as reader:
             for read in reader.batches(request):
                 columns = [column_at(read.batch, path) for path in paths]
@@ -145,7 +150,13 @@ def _positions_in(
         return DELETES.get_or_load(
             key,
             lambda: read_deletion_vector(
-                plan.io, ref.file_path, offset, length, ref.record_count, ref.file_size_in_bytes
+                plan.io,
+                ref.file_path,
+                offset,
+                length,
+                ref.record_count,
+                ref.file_size_in_bytes,
+                ref.key_metadata,
             ),
             lambda positions: positions.nbytes,
             plan.delete_cache_bytes,
@@ -153,7 +164,12 @@ def _positions_in(
     by_path: Mapping[str, PositionSet] = DELETES.get_or_load(
         key,
         lambda: read_position_deletes(
-            plan.io, ref.file_path, ref.file_format, paths=paths, recorded=_recorded(plan, ref)
+            plan.io,
+            ref.file_path,
+            ref.file_format,
+            paths=paths,
+            recorded=_recorded(plan, ref),
+            key_metadata=ref.key_metadata,
         ),
         positions_nbytes,
         plan.delete_cache_bytes,

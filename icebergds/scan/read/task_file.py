@@ -26,4 +26,5 @@ def open_task_file(plan: ReadPlan, task: FileScanTask) -> AbstractContextManager
         recorded=Recorded(
             task.record_count, task.file_size_in_bytes, plan.wrong_counts, task.bounds
         ),
+        key_metadata=task.key_metadata,
     )

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from icebergds.encryption.gcm_stream import encrypt_bytes
+from icebergds.encryption.key_metadata import new_key_metadata
 from icebergds.formats.data_file.write_properties import WriteProperties
 from icebergds.formats.deletes.deletion_vector import encode_deletion_vector
 from icebergds.formats.puffin import NewBlob, encode_puffin
@@ -54,7 +56,7 @@ def write_deletes(
         specs: the partition specs of the data files, by id.
     """
     if settings.format_version >= 3:
-        return _write_deletion_vectors(attempt, deletes, target_size=settings.target_size)
+        return _write_deletion_vectors(attempt, deletes, settings)
 
     def files_of(spec_id: int) -> TaskFiles:
         kind = FileKind(
@@ -76,14 +78,15 @@ _PROPERTIES = {"created-by": "icebergds"}
 
 
 def _write_deletion_vectors(
-    attempt: TaskAttempt, deletes: Sequence[FilePositions], *, target_size: int
+    attempt: TaskAttempt, deletes: Sequence[FilePositions], settings: DeleteSettings
 ) -> list[DataFile]:
     """Writes a deletion vector for each data file, many in one Puffin file.
 
     Args:
         attempt: the task attempt that writes the files.
         deletes: at least one position for each data file; each data file once.
-        target_size: in bytes; a file is closed after the vector that reaches it.
+        settings: how to write them; a file is closed after the vector that reaches the target
+            size.
     """
     written: list[DataFile] = []
     waiting: list[tuple[FilePositions, bytes]] = []
@@ -92,16 +95,16 @@ def _write_deletion_vectors(
         vector = encode_deletion_vector(delete.positions)
         waiting.append((delete, vector))
         size += len(vector)
-        if size >= target_size:
-            written += _write_file(attempt, waiting)
+        if size >= settings.target_size:
+            written += _write_file(attempt, waiting, settings.properties.key_length)
             waiting, size = [], 0
     if waiting:
-        written += _write_file(attempt, waiting)
+        written += _write_file(attempt, waiting, settings.properties.key_length)
     return written
 
 
 def _write_file(
-    attempt: TaskAttempt, vectors: Sequence[tuple[FilePositions, bytes]]
+    attempt: TaskAttempt, vectors: Sequence[tuple[FilePositions, bytes]], key_length: int | None
 ) -> list[DataFile]:
     # The snapshot id and sequence number are not known yet; the spec requires -1 for them.
     blobs = [
@@ -117,6 +120,11 @@ def _write_file(
         for delete, vector in vectors
     ]
     data, placed = encode_puffin(blobs, _PROPERTIES)
+    key_metadata = None
+    if key_length is not None:
+        key = new_key_metadata(key_length)
+        data = encrypt_bytes(data, key)
+        key_metadata = key.of_length(len(data)).serialized()
     location = attempt.new_location(FileFormat.PUFFIN, FileContent.POSITION_DELETES)
     with storage_failures("writing the delete file", location):
         attempt.io.write(location, data)
@@ -130,6 +138,7 @@ def _write_file(
             partition=delete.file.partition,
             record_count=len(delete.positions),
             file_size_in_bytes=len(data),
+            key_metadata=key_metadata,
             referenced_data_file=delete.file.file_path,
             content_offset=blob.offset,
             content_size_in_bytes=blob.length,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from threading import Lock
 from typing import Any
 
@@ -43,6 +43,7 @@ class DeleteFileRef:
     file_format: FileFormat
     recorded: Recorded
     data_sequence_number: int
+    key_metadata: bytes | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +119,13 @@ def _live_deletes(io: FileIO, task: DeleteTask) -> list[tuple[str, PositionSet]]
     found = LivePositions(task.live)
 
     def read(file: DeleteFileRef) -> None:
-        for batch in position_batches(io, file.location, file.file_format, recorded=file.recorded):
+        for batch in position_batches(
+            io,
+            file.location,
+            file.file_format,
+            recorded=file.recorded,
+            key_metadata=file.key_metadata,
+        ):
             found.add(batch, file.data_sequence_number)
 
     with ThreadPoolExecutor(_READERS) as pool:

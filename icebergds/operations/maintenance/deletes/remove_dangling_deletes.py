@@ -139,7 +139,13 @@ def _name_no_live_file(base: CommitBase, suspected: Sequence[_Suspected]) -> lis
     def named(one: _Suspected) -> Hashes:
         file = one.file
         recorded = Recorded(file.record_count, file.file_size_in_bytes)
-        batches = position_batches(base.io, file.file_path, file.file_format, recorded=recorded)
+        batches = position_batches(
+            base.io,
+            file.file_path,
+            file.file_format,
+            recorded=recorded,
+            key_metadata=file.key_metadata,
+        )
         hashes = [hash_paths(pa.array(batch.paths, pa.string()), seed) for batch in batches]
         return np.unique(np.concatenate([np.empty(0, np.uint64), *hashes]))
 

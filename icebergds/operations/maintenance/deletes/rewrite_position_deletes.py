@@ -367,6 +367,7 @@ def _ref(entry: ManifestEntry) -> DeleteFileRef:
         file.file_format,
         Recorded(file.record_count, file.file_size_in_bytes),
         entry.data_sequence_number,
+        file.key_metadata,
     )
 
 

@@ -12,7 +12,8 @@ from icebergds.commit.retention import Expiry, ExpiryRequest, check_known, choos
 from icebergds.commit.retry import commit_change
 from icebergds.commit.unused_metadata import remove_unused
 from icebergds.display import WIDTH, block, counted, html_table, joined
-from icebergds.errors import IcebergError, UnsupportedFeatureError
+from icebergds.encryption.list_keys import no_service, unused_keys
+from icebergds.errors import IcebergError
 from icebergds.operations.maintenance.unused_files.delete_files import DeletedFiles, delete_files
 from icebergds.operations.maintenance.unused_files.expired_files import expired_files
 from icebergds.operations.maintenance.unused_files.reachable_files import (
@@ -31,6 +32,7 @@ from icebergds.spec.updates.requirements import (
     TableRequirement,
 )
 from icebergds.spec.updates.table_updates import (
+    RemoveEncryptionKey,
     RemovePartitionSpecs,
     RemoveSchemas,
     RemoveSnapshotRef,
@@ -127,7 +129,7 @@ def expire_snapshots(
         NoSuchSnapshotError: a snapshot of the request does not exist.
         ValidationError: `gc.enabled` is false, or a branch or tag refers to a snapshot of the
             request.
-        UnsupportedFeatureError: the table is encrypted.
+        UnsupportedFeatureError: the table is encrypted, and its catalog has no key service.
         CommitConflictError, CommitStateUnknownError: as for `commit_change`.
         IcebergError: the snapshots were expired, but no file was deleted, because it is not known
             which ones other snapshots use.
@@ -211,16 +213,16 @@ def _removes_something(update: TableUpdate, metadata: TableMetadata) -> bool:
 def _plan(state: TableState, request: ExpiryRequest, clean_expired_metadata: bool) -> _Attempt:
     require_garbage_collection(state, "expire no snapshots of it")
     metadata = state.metadata
-    if any(snapshot.key_id is not None for snapshot in metadata.snapshots):
-        raise UnsupportedFeatureError(
-            f"table {state.name} has encrypted manifest lists; reading encrypted tables is not "
-            "supported, so it is not known which files its snapshots use"
-        )
+    if state.keys is None and any(s.key_id is not None for s in metadata.snapshots):
+        # Which files its snapshots use could not be found out afterwards.
+        raise no_service(state.name, metadata)
     expiry = choose_expired(request, metadata, state.name)
     expired = set(expiry.snapshot_ids)
     updates: list[TableUpdate] = [RemoveSnapshotRef(name) for name in expiry.refs]
     if expired:
         updates.append(RemoveSnapshots(expiry.snapshot_ids))
+        kept = [s for s in metadata.snapshots if s.snapshot_id not in expired]
+        updates += map(RemoveEncryptionKey, unused_keys(metadata, kept, request.now_ms))
     if clean_expired_metadata:
         kept = [s for s in metadata.snapshots if s.snapshot_id not in expired]
         updates += remove_unused(state.io, metadata, kept)
@@ -240,7 +242,10 @@ def _delete(
     try:
         with stage("read manifests"):
             files = expired_files(
-                committed.io, attempt.base.metadata, attempt.snapshots, committed.metadata
+                _with_all_keys(attempt.base, committed).io,
+                attempt.base.metadata,
+                attempt.snapshots,
+                committed.metadata,
             )
     except Exception as error:
         raise IcebergError(
@@ -249,6 +254,14 @@ def _delete(
             " The files that only expired snapshots used are left for remove_orphan_files"
         ) from error
     return delete_files(committed.io, files, max_concurrent_deletes)
+
+
+def _with_all_keys(base: TableState, committed: TableState) -> TableState:
+    """The table after the commit, with the keys of expired snapshots, which it has removed."""
+    keys = {key.key_id: key for key in base.metadata.encryption_keys}
+    keys |= {key.key_id: key for key in committed.metadata.encryption_keys}
+    metadata = replace(committed.metadata, encryption_keys=tuple(keys.values()))
+    return replace(committed, metadata=metadata)
 
 
 def _warn_of_forgotten_writes(table: str, before: TableMetadata, after: TableMetadata) -> None:

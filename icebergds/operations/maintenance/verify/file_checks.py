@@ -140,7 +140,13 @@ class _FileCheck:
         file, task = each.file, self._task
         schema, mapping = self._schemas[file.content], self._mappings[file.content]
         stored = read_stored_file(
-            task.io, file.file_path, file.file_format, schema, mapping, each.size
+            task.io,
+            file.file_path,
+            file.file_format,
+            schema,
+            mapping,
+            each.size,
+            file.key_metadata,
         )
         found = [*_rows(each, stored), *_offsets(file, stored), *self._columns(file, stored)]
         found += check_column_sizes(file, stored, schema)
@@ -306,6 +312,7 @@ def _from_rows(
         file.file_format,
         table_schema=schema,
         name_mapping=mapping,
+        key_metadata=file.key_metadata,
     )
     with opened as reader:
         for batch in reader.batches(ReadRequest(read, constants)):
@@ -331,7 +338,14 @@ def _vector(io: FileIO, each: FileToCheck) -> CheckedFile:
     if offset is None or length is None:
         # What its entry lacks is told without opening the file.
         return CheckedFile(file_key(file), (), correction)
-    positions = read_deletion_vector(io, file.file_path, offset, length, file_size=each.size)
+    positions = read_deletion_vector(
+        io,
+        file.file_path,
+        offset,
+        length,
+        file_size=each.size,
+        key_metadata=file.key_metadata,
+    )
     if len(positions) != file.record_count:
         correction = FileCorrection(record_count=len(positions))
         findings.append(

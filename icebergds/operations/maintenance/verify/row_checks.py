@@ -143,7 +143,9 @@ def check_positions(io: FileIO, file: DataFile, rows: Mapping[str, int]) -> Iter
     """
     worst: dict[str, tuple[int, int]] = {}
     try:
-        for batch in position_batches(io, file.file_path, file.file_format):
+        for batch in position_batches(
+            io, file.file_path, file.file_format, key_metadata=file.key_metadata
+        ):
             for path, positions in batch.by_path():
                 count, last = rows.get(path, -1), int(positions.max())
                 if 0 <= count <= last and last > worst.get(path, (0, -1))[1]:
