@@ -247,7 +247,7 @@ def test_a_tag_is_not_written(tmp_path: Path) -> None:
 
 
 def test_an_encrypted_table_is_not_written(tmp_path: Path) -> None:
-    table = new_table(tmp_path, properties={"encryption.key-id": "k"})
+    table = new_table(tmp_path, properties={"encryption.key-id": "k"}, version=3)
     with pytest.raises(UnsupportedFeatureError, match="is encrypted"):
         prepare(table.location(), rows(1))
 

@@ -44,7 +44,6 @@ from icebergds.errors import (
     NoSuchNamespaceError,
     NoSuchTableError,
     StorageError,
-    UnsupportedFeatureError,
 )
 from icebergds.spec.schema import Schema
 from icebergds.spec.snapshot import MAIN_BRANCH, RefType, SnapshotRef
@@ -379,11 +378,6 @@ def test_a_database_with_tables_of_other_formats_is_not_dropped(
     _make_hive_table(hive)
     with pytest.raises(NamespaceNotEmptyError, match=r"lake\.db is not empty"):
         catalog.drop_namespace(("db",))
-
-
-def test_an_encrypted_table_is_refused(catalog: HiveCatalog) -> None:
-    with pytest.raises(UnsupportedFeatureError, match=r"db\.t is encrypted"):
-        create_table(catalog, {"encryption.key-id": "key"})
 
 
 # Errors.

@@ -149,7 +149,7 @@ def test_properties_that_are_no_numbers_are_refused_before_anything_happens(
 
 
 def test_encrypted_tables_are_not_written_without_a_key_service(tmp_path: Path) -> None:
-    table = create_table(tmp_path / "t", properties={"encryption.key-id": "k"})
+    table = create_table(tmp_path / "t", properties={"encryption.key-id": "k"}, format_version=3)
     with pytest.raises(UnsupportedFeatureError, match=r"key 'k'; set encryption\.kms-type"):
         table.commit(Append(()))
 

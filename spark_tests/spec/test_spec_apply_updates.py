@@ -24,6 +24,7 @@ from hypothesis import given, strategies as st
 
 from icebergds.errors import InvalidMetadataError, InvalidOptionError, UnsupportedFeatureError
 from icebergds.spec.encryption import EncryptedKey
+from icebergds.spec.metadata import TableMetadata
 from icebergds.spec.schema import Schema
 from icebergds.spec.sort import SortOrder
 from icebergds.spec.types import (
@@ -435,3 +436,54 @@ def test_what_did_not_change_is_shared_with_the_table_before() -> None:
     assert after.snapshots is before.snapshots
     assert after.schemas is before.schemas
     assert before.properties == TABLE.properties
+
+
+_KEY = "encryption.key-id"
+
+
+def _encrypted(format_version: int = 3) -> TableMetadata:
+    table = new_table(format_version)
+    return replace(table, properties={**table.properties, _KEY: "k"})
+
+
+@pytest.mark.parametrize("name", [_KEY, "encryption.data-key-length"])
+@pytest.mark.parametrize("version", [1, 2])
+def test_encrypted_tables_are_of_version_3(version: int, name: str) -> None:
+    with pytest.raises(InvalidOptionError, match=rf"{name} needs format version 3.*has {version}"):
+        new_table(version, properties={name: "32"})
+    with pytest.raises(InvalidOptionError, match=rf"{name} needs format version 3"):
+        changed(new_table(version), SetProperties({name: "32"}))
+    assert new_table(3, properties={name: "32"}).properties[name] == "32"
+
+
+@pytest.mark.parametrize(
+    ("update", "said"),
+    [
+        (RemoveProperties((_KEY,)), "'k' cannot be removed"),
+        (SetProperties({_KEY: "other"}), "'k' cannot be changed to 'other'"),
+    ],
+)
+def test_the_master_key_of_a_table_stays(update: TableUpdate, said: str) -> None:
+    with pytest.raises(InvalidOptionError, match=said):
+        changed(_encrypted(), update)
+    # Other changes, and those that leave it.
+    kept = changed(_encrypted(), SetProperties({_KEY: "k", "a": "b"}), RemoveProperties(("c",)))
+    assert (kept.properties[_KEY], kept.properties["a"]) == ("k", "b")
+    again = changed(_encrypted(), RemoveProperties((_KEY,)), SetProperties({_KEY: "k", "a": "b"}))
+    assert again.properties[_KEY] == "k"
+
+
+@pytest.mark.parametrize("version", [2, 3])
+def test_a_table_is_not_encrypted_later(version: int) -> None:
+    updates = (UpgradeFormatVersion(3), SetProperties({_KEY: "k"}))
+    with pytest.raises(InvalidOptionError, match="cannot be set on a table that exists"):
+        changed(new_table(version), *updates)
+
+
+def test_a_master_key_that_others_set_too_early_may_stay_or_go() -> None:
+    table = _encrypted(2)
+    assert _KEY in changed(table, SetProperties({"a": "b"})).properties
+    assert changed(table, UpgradeFormatVersion(3)).properties[_KEY] == "k"
+    assert _KEY not in changed(table, RemoveProperties((_KEY,))).properties
+    with pytest.raises(InvalidOptionError, match="needs format version 3"):
+        changed(table, SetProperties({_KEY: "other"}))

@@ -9,11 +9,9 @@ from dataclasses import dataclass, replace
 
 from icebergds.catalog.hive.messages import Column, SerDe, StorageDescriptor, Table
 from icebergds.catalog.hive.parameters import (
-    ENCRYPTION_KEY_ID,
     OWNER,
     table_parameters,
 )
-from icebergds.errors import UnsupportedFeatureError
 from icebergds.spec.metadata import TableMetadata
 from icebergds.spec.schema import Schema
 from icebergds.spec.table_properties import ENGINE_HIVE_ENABLED
@@ -52,7 +50,6 @@ def new_entry(
 
     Raises:
         InvalidOptionError: a table property is malformed.
-        UnsupportedFeatureError: the table should be encrypted.
     """
     now_s = int(time.time())
     entry = Table(
@@ -83,15 +80,8 @@ def changed_entry(
 
     Raises:
         InvalidOptionError: a table property is malformed.
-        UnsupportedFeatureError: the table is encrypted.
     """
     current = entry.parameters or {}
-    if ENCRYPTION_KEY_ID in metadata.properties or ENCRYPTION_KEY_ID in current:
-        # Readers of other implementations check a hash of the metadata, which is not written here.
-        raise UnsupportedFeatureError(
-            f"table {entry.database}.{entry.name} is encrypted ({ENCRYPTION_KEY_ID}), which is not "
-            "supported in a Hive catalog"
-        )
     hive_engine = ENGINE_HIVE_ENABLED.of(metadata.properties)
     if hive_engine is None:
         hive_engine = options.hive_engine

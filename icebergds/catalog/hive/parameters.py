@@ -20,7 +20,8 @@ METADATA_LOCATION = "metadata_location"
 PREVIOUS_METADATA_LOCATION = "previous_metadata_location"
 TABLE_TYPE = "table_type"
 OWNER = "hive.metastore.table.owner"
-ENCRYPTION_KEY_ID = "encryption.key-id"
+METADATA_HASH = "metadata_hash"
+"""A digest of the metadata of an encrypted table, by Java Iceberg."""
 
 
 def is_iceberg(parameters: Mapping[str, str] | None) -> bool:
@@ -68,7 +69,9 @@ def table_parameters(
         found[_STORAGE_HANDLER] = "org.apache.iceberg.mr.hive.HiveIcebergStorageHandler"
     else:
         found.pop(_STORAGE_HANDLER, None)
-    for name in (*_DERIVED, _STATISTICS_ACCURATE):
+    # Without a digest, Java Iceberg compares the properties of encryption. With one that is not
+    # that of the JSON that Java itself would write of this metadata, it refuses to load the table.
+    for name in (*_DERIVED, _STATISTICS_ACCURATE, METADATA_HASH):
         found.pop(name, None)
     found[DO_NOT_UPDATE_STATISTICS] = "true"
     found.update(_statistics(metadata))
@@ -119,6 +122,7 @@ _KNOWN = {
     _STATISTICS_ACCURATE,
     _STORAGE_HANDLER,
     DO_NOT_UPDATE_STATISTICS,
+    METADATA_HASH,
     METADATA_LOCATION,
     PREVIOUS_METADATA_LOCATION,
     TABLE_TYPE,

@@ -28,6 +28,7 @@ from icebergds.catalog.hive.calls import (
 )
 from icebergds.catalog.hive.changes import is_certain, is_modified, make_change
 from icebergds.catalog.hive.connection import AnswerLost, Connection, Metastore
+from icebergds.catalog.hive.encryption import check_metadata
 from icebergds.catalog.hive.entries import EntryOptions, changed_entry, new_entry
 from icebergds.catalog.hive.locks import Lock, LockOptions, table_lock
 from icebergds.catalog.hive.messages import (
@@ -110,6 +111,12 @@ class HivePointer:
                 f"{self.what} is not an Iceberg table: its type in the Hive Metastore is {kind}"
             )
         return entry
+
+    def check_metadata(self, found: Pointer, data: bytes, metadata: TableMetadata) -> None:
+        """Implements `ChecksMetadata.check_metadata`."""
+        assert isinstance(found.token, Table), "a pointer that `find` returned"
+        location = found.metadata_location or ""
+        check_metadata(found.token.parameters or {}, data, metadata, self.what, location)
 
     def insert(self, location: str, metadata: TableMetadata) -> Swap:
         entry = new_entry(self.database, self.table, location, metadata, self.entries)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Generic, Protocol, Self, TypeVar
+from typing import Generic, Protocol, Self, TypeVar, runtime_checkable
 
 from icebergds.errors import IcebergError
+from icebergds.spec.metadata import TableMetadata
 
 Metadata = TypeVar("Metadata")
 """The content of the files: `TableMetadata` or `ViewMetadata`."""
@@ -117,6 +118,24 @@ class MetadataPointer(Protocol, Generic[_Metadata_contra]):
         Raises:
             AlreadyExistsError: the name is taken.
             CommitStateUnknownError: it is unknown whether it was renamed.
+        """
+        ...
+
+
+@runtime_checkable
+class ChecksMetadata(Protocol):
+    """A pointer whose entry says more of its metadata file than where it is."""
+
+    def check_metadata(self, found: Pointer, data: bytes, metadata: TableMetadata) -> None:
+        """Checks that a file is what was committed.
+
+        Args:
+            found: the entry with the location of the file.
+            data: the file.
+            metadata: what is in it.
+
+        Raises:
+            InvalidMetadataError: it is not.
         """
         ...
 

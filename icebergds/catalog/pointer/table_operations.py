@@ -10,7 +10,7 @@ from typing import ClassVar
 from icebergds.catalog.metadata_files import log_load
 from icebergds.catalog.metadata_writing import delete_unlogged, next_metadata, write_next_metadata
 from icebergds.catalog.pointer.entry import EntryOperations
-from icebergds.catalog.pointer.pointer import Pointer, Swap
+from icebergds.catalog.pointer.pointer import ChecksMetadata, Pointer, Swap
 from icebergds.commit.operations import TableState
 from icebergds.errors import (
     AlreadyExistsError,
@@ -69,19 +69,20 @@ class PointerTableOperations(EntryOperations[TableMetadata]):
             return None
 
     def _state_at(self, found: Pointer) -> TableState:
-        location = found.metadata_location
-        while location is not None:
+        while (location := found.metadata_location) is not None:
             try:
                 started = time.perf_counter()
-                metadata = self._read(location)
+                data = self.io.read_bytes(location)
+                metadata = parse_metadata(data, location, self.io.max_metadata_bytes)
+                if isinstance(self.pointer, ChecksMetadata):
+                    self.pointer.check_metadata(found, data, metadata)
                 log_load(self.name, location, metadata, started)
                 return TableState(self.name, location, metadata, self.io)
             except MissingFileError as error:
                 # Newer commits may already have deleted it.
-                newer = self.existing().metadata_location
-                if newer == location:
+                found = self.existing()
+                if found.metadata_location == location:
                     raise MissingFileError(f"table {self.name}: {error}") from error
-                location = newer
         raise InvalidMetadataError(f"table {self.name}: the catalog has no metadata file for it")
 
     def commit(

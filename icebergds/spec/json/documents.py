@@ -35,7 +35,7 @@ def decoded(data: bytes, what: str, max_bytes: int | None = None) -> Any:
         UnsupportedFeatureError: it is compressed with zstd.
     """
     try:
-        return json.loads(_decompressed(data, what, max_bytes or MAX_BYTES))
+        return json.loads(decompressed(data, what, max_bytes))
     except (zlib.error, ValueError, RecursionError) as error:
         raise InvalidMetadataError(
             f"{what} is damaged: {error}; expected a JSON object, plain or gzip"
@@ -46,13 +46,18 @@ _GZIP = 31
 """The window size that makes zlib read and write the gzip container."""
 
 
-def _decompressed(data: bytes, what: str, max_bytes: int) -> bytes:
+def decompressed(data: bytes, what: str, max_bytes: int | None = None) -> bytes:
+    """The text of a document.
+
+    Args, Raises: as for `decoded`; besides, zlib.error or ValueError if it is damaged.
+    """
     if is_gzip(data):
+        limit = max_bytes or MAX_BYTES
         stream = zlib.decompressobj(_GZIP)
-        plain = stream.decompress(data, max_bytes + 1)
-        if len(plain) > max_bytes:
+        plain = stream.decompress(data, limit + 1)
+        if len(plain) > limit:
             raise InvalidMetadataError(
-                f"{what} has more than {max_bytes} bytes once it is decompressed; if it is to be "
+                f"{what} has more than {limit} bytes once it is decompressed; if it is to be "
                 "trusted, set a higher limit with the option 'max-metadata-bytes'"
             )
         if not stream.eof:

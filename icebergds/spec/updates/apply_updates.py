@@ -9,11 +9,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import assert_never
 
-from icebergds.errors import InvalidMetadataError
+from icebergds.errors import InvalidMetadataError, InvalidOptionError
 from icebergds.spec.metadata import TableMetadata
 from icebergds.spec.partition import FIRST_PARTITION_FIELD_ID
 from icebergds.spec.snapshot import MetadataLogEntry
 from icebergds.spec.table_properties import (
+    ENCRYPTION_DATA_KEY_LENGTH,
+    ENCRYPTION_KEY_ID,
+    FORMAT_VERSION,
     METADATA_PREVIOUS_VERSIONS_MAX,
     NEW_FORMAT_VERSION,
 )
@@ -280,6 +283,35 @@ def _resolve_id(requested: int, last_added: int | None, what: str) -> int:
     return last_added
 
 
+def _check_encryption(metadata: TableMetadata, base: TableMetadata, *, is_new: bool) -> None:
+    """Checks that a table's master key is there from the beginning, and stays."""
+    key, before = (ENCRYPTION_KEY_ID.of(each.properties) for each in (metadata, base))
+    if metadata.format_version < _ENCRYPTED_SINCE:
+        names = (ENCRYPTION_KEY_ID.name, ENCRYPTION_DATA_KEY_LENGTH.name)
+        for name in names:
+            # What other writers left there can stay, or go: nothing is encrypted by it.
+            if metadata.properties.get(name) not in (None, base.properties.get(name)):
+                raise InvalidOptionError(
+                    f"property {name} needs format version {_ENCRYPTED_SINCE}, and the table has "
+                    f"{metadata.format_version}; set {FORMAT_VERSION} = {_ENCRYPTED_SINCE}"
+                )
+    if is_new or key == before or (key is None and base.format_version < _ENCRYPTED_SINCE):
+        return
+    if before is None:
+        raise InvalidOptionError(
+            f"property {ENCRYPTION_KEY_ID.name} cannot be set on a table that exists; create an "
+            "encrypted table, and copy the rows"
+        )
+    verb = "removed" if key is None else f"changed to {key!r}"
+    raise InvalidOptionError(
+        f"property {ENCRYPTION_KEY_ID.name} = {before!r} cannot be {verb}: the table is encrypted "
+        "by this master key; copy the rows to another table"
+    )
+
+
+_ENCRYPTED_SINCE = 3
+
+
 def _check_result(metadata: TableMetadata, base: TableMetadata) -> None:
     """Checks what must hold after all updates, but not after each single one."""
     missing = [
@@ -300,6 +332,7 @@ def _check_result(metadata: TableMetadata, base: TableMetadata) -> None:
             "the table has no UUID, which new tables and format versions above 1 require; assign "
             "one in the same commit"
         )
+    _check_encryption(metadata, base, is_new=is_new)
     # Not checked if unchanged: tables that other writers left invalid can still be updated.
     schema_changed = metadata.current_schema_id != base.current_schema_id
     if schema_changed or metadata.default_spec_id != base.default_spec_id:
