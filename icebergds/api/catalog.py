@@ -54,7 +54,7 @@ from icebergds.operations.options.arguments import (
     text_argument,
 )
 from icebergds.operations.outcomes import nothing_committed
-from icebergds.operations.write.create import check_properties
+from icebergds.operations.write.create import check_properties, require_key_service
 from icebergds.spec.updates.new_table import (
     NO_PROPERTIES,
     UNPARTITIONED,
@@ -151,6 +151,8 @@ class Catalog(CatalogViews):
             AlreadyExistsError: the table already exists.
             NoSuchNamespaceError: the namespace does not exist, and the catalog requires it.
             InvalidOptionError, InvalidDataError, InvalidMetadataError: the definition is invalid.
+            UnsupportedFeatureError: the table is to be encrypted, and the catalog has no key
+                service.
             CommitStateUnknownError: it is not known whether the table was created.
 
         Examples:
@@ -173,7 +175,9 @@ class Catalog(CatalogViews):
                 sort_order=order,
                 properties=new_table_properties(self._all_properties(), given),
             )
-            check_properties(next_metadata(None, None, updates))
+            planned = next_metadata(None, None, updates)
+            check_properties(planned)
+            require_key_service(planned, self._catalog.io, self._named(parts))
             state = self._catalog.create(parts, updates)
         _LOG.info("table %s: created at %s", state.name, state.metadata.location)
         return self._table(parts, state)

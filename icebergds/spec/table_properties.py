@@ -427,7 +427,9 @@ MAX_REF_AGE_MS = Property("history.expire.max-ref-age-ms", INTEGER, 2**63 - 1)
 GC_ENABLED = Property("gc.enabled", BOOLEAN, True)
 """`false` refuses to purge the table, to expire its snapshots and to [remove orphan
 files](maintenance.md#remove_orphan_files)."""
-ENCRYPTION_KEY_ID = Property("encryption.key-id", TEXT, None)
+ENCRYPTION_KEY_ID = Property(
+    "encryption.key-id", Kind("the id of a key", lambda text: text or None, read=str), None
+)
 """Master key of an [encrypted table](encryption.md); set at creation, in version 3, for good."""
 ENCRYPTION_DATA_KEY_LENGTH = Property(
     "encryption.data-key-length",

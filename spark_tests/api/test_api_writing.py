@@ -27,7 +27,6 @@ from icebergds.errors import (
     InvalidFilterError,
     InvalidOptionError,
     NoSuchTableError,
-    UnsupportedFeatureError,
     ValidationError,
 )
 from icebergds.operations.write.append_overwrite import (
@@ -244,12 +243,6 @@ def test_a_tag_is_not_written(tmp_path: Path) -> None:
     for overwrite in (False, True):
         with pytest.raises(InvalidOptionError, match="'v1' is a tag"):
             prepare(table.location(), rows(2), overwrite=overwrite, branch="v1")
-
-
-def test_an_encrypted_table_is_not_written(tmp_path: Path) -> None:
-    table = new_table(tmp_path, properties={"encryption.key-id": "k"}, version=3)
-    with pytest.raises(UnsupportedFeatureError, match="is encrypted"):
-        prepare(table.location(), rows(1))
 
 
 def test_each_verb_returns_its_counts_and_its_snapshot(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from icebergds.catalog.metadata_writing import next_metadata
 from icebergds.catalog.new_properties import new_table_properties
 from icebergds.commit.new_manifests import manifest_compression
 from icebergds.commit.operations import TableState
+from icebergds.encryption.list_keys import no_service
 from icebergds.errors import AlreadyExistsError, NoSuchTableError
 from icebergds.formats.data_file.metrics_modes import check_metrics_columns
 from icebergds.formats.data_file.write_properties import WriteProperties
@@ -19,7 +20,7 @@ from icebergds.operations.write.options import Creation
 from icebergds.spec.json.name_mapping import table_name_mapping
 from icebergds.spec.metadata import TableMetadata
 from icebergds.spec.schema import Schema
-from icebergds.spec.table_properties import FORMAT_VERSION, PROPERTIES
+from icebergds.spec.table_properties import ENCRYPTION_KEY_ID, FORMAT_VERSION, PROPERTIES
 from icebergds.spec.updates.new_table import new_table_updates
 from icebergds.spec.updates.requirements import TableRequirement
 from icebergds.spec.updates.table_updates import TableUpdate
@@ -89,6 +90,7 @@ def plan_new_table(address: TableAddress, creation: Creation, schema: Schema) ->
     Raises:
         InvalidOptionError: `partition-by`, `sort-by`, `location` or properties do not fit.
         InvalidMetadataError, InvalidDataError: the definition is invalid.
+        UnsupportedFeatureError: the table is to be encrypted, without a key service.
     """
     given, version = dict(creation.properties), creation.format_version
     if version is not None and FORMAT_VERSION not in given:
@@ -105,7 +107,9 @@ def plan_new_table(address: TableAddress, creation: Creation, schema: Schema) ->
         format_version=version,
     )
     new_table = NewTable(address, address.new_table_io(updates), tuple(updates))
-    check_properties(new_table.planned().metadata)
+    planned = new_table.planned()
+    check_properties(planned.metadata)
+    require_key_service(planned.metadata, planned.io, new_table.name)
     return new_table
 
 
@@ -119,6 +123,20 @@ def naming_columns(properties: Mapping[str, str], schema: Schema) -> dict[str, s
             name = f"{kind}{separator}{found[0]}"
         named[name] = value
     return named
+
+
+def require_key_service(table: TableMetadata, io: FileIO, name: str) -> None:
+    """Refuses to create an encrypted table that could not be written.
+
+    Args:
+        io: the storage of the table's files.
+        name: the table's, for messages.
+
+    Raises:
+        UnsupportedFeatureError: its catalog has no key service.
+    """
+    if ENCRYPTION_KEY_ID.of(table.properties) is not None and io.key_service is None:
+        raise no_service(name, table)
 
 
 def check_properties(table: TableMetadata) -> None:
