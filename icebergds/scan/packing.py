@@ -13,15 +13,20 @@ from collections.abc import Callable, Iterable
 from enum import Enum
 from typing import Any
 
+from icebergds.encryption.list_keys import seal_tasks
+from icebergds.encryption.table_keys import SealedData
 from icebergds.errors import InvalidOptionError
 from icebergds.scan.read_plan import ReadPlan
-from icebergds.scan.tasks import ChangelogTaskGroup, ScanTaskGroup, TaskGroup
+from icebergds.scan.tasks import ChangelogTaskGroup, ScanTaskGroup, TaskGroup, has_keys
 
 # The fastest level: paths compress well at any level.
 _LEVEL = 1
 # Modules that define only values.
 _OWN = ("icebergds.scan.tasks", "icebergds.scan.read_plan", "icebergds.spec.", "icebergds.expr.")
 _FURTHER = {
+    ("icebergds.encryption.kms", "KeyService"),
+    ("icebergds.encryption.table_keys", "SealedData"),
+    ("icebergds.encryption.table_keys", "TableKeys"),
     ("icebergds.io.fileio", "FileIO"),
     ("icebergds.io.vended_credentials", "PrefixCredentials"),
     ("icebergds.io.vended_credentials", "VendedCredentials"),
@@ -51,22 +56,36 @@ def unpack_task_group(packed: bytes) -> TaskGroup:
 
 
 def pack_scan(plan: ReadPlan, task_groups: Iterable[TaskGroup]) -> bytes:
-    """Packs a planned scan for `unpack_scan`."""
-    packed = (plan, [pack_task_group(task_group) for task_group in task_groups])
-    return pickle.dumps(packed, pickle.HIGHEST_PROTOCOL)
+    """Packs a planned scan for `unpack_scan`, the tasks of encrypted files encrypted.
+
+    Raises:
+        UnsupportedFeatureError: files are encrypted, and the table's key service is not known.
+        InvalidOptionError, StorageError: the key service fails.
+    """
+    task_groups = list(task_groups)
+    packed: list[bytes] | SealedData = [pack_task_group(task_group) for task_group in task_groups]
+    if any(map(has_keys, task_groups)):
+        packed = seal_tasks(plan.io, pickle.dumps(packed, pickle.HIGHEST_PROTOCOL))
+    return pickle.dumps((plan, packed), pickle.HIGHEST_PROTOCOL)
 
 
 def unpack_scan(packed: bytes) -> tuple[ReadPlan, list[bytes]]:
     """Unpacks the plan of a scan from `pack_scan`, and its task groups, which stay packed.
 
     Raises:
-        InvalidOptionError: the bytes are not a packed scan.
+        InvalidOptionError: the bytes are not a packed scan; or the key service of the table fails,
+            as for StorageError.
     """
     match _unpack(packed):
-        case (ReadPlan() as plan, list(task_groups)):
-            return plan, task_groups
+        case (ReadPlan() as plan, SealedData() as sealed):
+            task_groups = _unpack(sealed.opened())
+        case (ReadPlan() as plan, task_groups):
+            pass
         case other:
             raise InvalidOptionError(f"a packed scan holds a {type(other).__name__}")
+    if not isinstance(task_groups, list):
+        raise InvalidOptionError(f"a packed scan holds a {type(task_groups).__name__}")
+    return plan, task_groups
 
 
 class _Unpickler(pickle.Unpickler):

@@ -176,6 +176,18 @@ class ChangelogTaskGroup:
     identifier_ids: tuple[int, ...] = ()
 
 
+def has_keys(task_group: TaskGroup) -> bool:
+    """Whether files of a task group are encrypted, so that it has their keys."""
+    if isinstance(task_group, ChangelogTaskGroup):
+        return any(has_keys(carried.task_group) for carried in task_group.groups)
+    files = (
+        *task_group.tasks,
+        *task_group.position_deletes,
+        *(file for group in task_group.equality_deletes for file in group.files),
+    )
+    return any(file.key_metadata is not None for file in files)
+
+
 TaskGroup: TypeAlias = ScanTaskGroup | ChangelogTaskGroup
 """What one Spark task reads."""
 

@@ -51,7 +51,9 @@ from icebergds.formats.manifests.manifest import read_manifest
 from icebergds.formats.manifests.manifest_list import read_snapshot_manifests
 from icebergds.operations.read.options import parse_read_options
 from icebergds.operations.read.snapshot_read import plan_read, plan_task_groups
+from icebergds.scan.packing import pack_scan, pack_task_group, unpack_scan, unpack_task_group
 from icebergds.scan.read.delete_cache import DELETES
+from icebergds.scan.tasks import has_keys
 from icebergds.spec.manifest import DataFile, FileFormat, ManifestFile
 from icebergds.spec.schema import Schema
 from icebergds.spec.types import LONG, VARIANT, NestedField
@@ -468,6 +470,24 @@ def test_keys_are_in_tasks_only_and_never_in_texts(
     in_tasks = pickle.dumps(groups)
     files = {file.key_metadata for file in _files(table)}
     assert all(key is not None and key in in_tasks for key in files)
+
+
+def test_a_packed_scan_has_its_tasks_encrypted(tmp_path: Path) -> None:
+    table = _with_all_kinds(tmp_path)
+    for options in (table.scan()._read_options(None), table.changes()._read_options(None)):
+        snapshot, plan = plan_read(table._state, options)
+        groups = plan_task_groups(options, table._state, snapshot, plan)
+        assert any(map(has_keys, groups))
+        packed = pack_scan(plan, groups)
+        for group in groups:
+            assert pack_task_group(group) not in packed
+        for key in _keys(table):
+            assert key.encryption_key not in packed
+        found, packed_groups = unpack_scan(packed)
+        assert found == plan
+        assert list(map(unpack_task_group, packed_groups)) == groups
+    with pytest.raises(UnsupportedFeatureError, match="keys of their table are not available"):
+        pack_scan(found, groups)
 
 
 def test_metadata_tables_are_read_and_show_no_keys(tmp_path: Path) -> None:
