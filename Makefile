@@ -22,7 +22,7 @@ export PYTHONDONTWRITEBYTECODE =
 export PYSPARK_PYTHON = $(CURDIR)/$(BIN)/python
 export ICEBERGDS_JAVA_PYTHON = $(CURDIR)/$(SPARK41)/bin/python
 
-.PHONY: demo cdc maintenance tour test test-plain test-spark test-newest-python test-spark41 \
+.PHONY: demo cdc encryption maintenance tour test test-plain test-spark test-newest-python test-spark41 \
 	test-every-spark test-tools test-matrix test-wheel nightly check interop docs wheel bench clean
 
 demo: $(VENV)/.installed-for-use
@@ -30,6 +30,9 @@ demo: $(VENV)/.installed-for-use
 
 cdc: $(VENV)/.installed-for-use
 	$(BIN)/python examples/cdc.py
+
+encryption: $(VENV)/.installed
+	$(BIN)/python examples/encryption.py
 
 maintenance: $(VENV)/.installed-for-use
 	$(BIN)/python examples/maintenance.py
@@ -187,13 +190,13 @@ $(VENV)/.installed-for-release: $(VENV)/.installed-for-use
 $(SPARK41)/.installed: pyproject.toml Makefile
 	$(PYTHON) -m venv $(SPARK41)
 	$(SPARK41)/bin/python -m pip install --quiet --upgrade pip
-	$(SPARK41)/bin/python -m pip install --quiet --editable ".[cli,s3,sql-postgres,yaml]" \
+	$(SPARK41)/bin/python -m pip install --quiet --editable ".[cli,encryption,s3,sql-postgres,yaml]" \
 		"pyspark[connect]==4.1.*" pytest pytest-xdist pytest-rerunfailures hypothesis
 	touch $@
 
 $(NEWEST)/.installed: pyproject.toml Makefile
 	$(NEWEST_PYTHON) -m venv $(NEWEST)
-	$(NEWEST)/bin/python -m pip install --quiet --editable ".[otel,report,sql-sqlite,yaml]" \
+	$(NEWEST)/bin/python -m pip install --quiet --editable ".[encryption,otel,report,sql-sqlite,yaml]" \
 		duckdb opentelemetry-sdk polars pytest pytest-rerunfailures hypothesis
 	touch $@
 

@@ -33,6 +33,7 @@ from icebergds.operations.write.jobs import (
 from icebergds.reporting import polled, stage, writing_files
 from icebergds.spark.errors import own_errors
 from icebergds.spark.job_descriptions import phase
+from icebergds.spark.key_transport import warn_of_clear_keys
 from icebergds.spark.quick_batches import in_quick_batches
 from icebergds.spark.session import is_connect
 from icebergds.spark.writer import ReportingTask
@@ -71,6 +72,7 @@ def run_job(df: DataFrame, planned: PlannedJob, runner: Runner | None = None) ->
         IcebergError: the rows or the commit were refused, as by `commit_job`.
         PySparkException: the job failed for another reason.
     """
+    warn_of_clear_keys(df.sparkSession, planned.table.state)
     writing_files()
     with stage("write files"):
         results = write_in_tasks(df, planned.task, partial(discard_unreported, planned))

@@ -40,6 +40,7 @@ from icebergds.scan.read_plan import ReadPlan
 from icebergds.scan.tasks import TaskGroup
 from icebergds.spark.errors import own_errors, prepare_thread
 from icebergds.spark.jvm import Title
+from icebergds.spark.key_transport import warn_of_clear_keys
 from icebergds.spark.local_rows import local_batches, no_rows
 from icebergds.spark.native import has_native_scans, has_sizes, native_frame
 from icebergds.spark.native_groups import FileGroup, group_files
@@ -63,6 +64,7 @@ def read_dataframe(spark: SparkSession, state: TableState, options: ReadOptions)
     Raises:
         InvalidFilterError, InvalidOptionError, NoSuchSnapshotError: as for `plan_read`.
     """
+    warn_of_clear_keys(spark, state)
     if options.changes is None:
         planned = plan_scan(state, options, for_native=has_native_scans(spark, state))
         return scan_dataframe(spark, planned)
@@ -101,6 +103,7 @@ def scan_by_reader(
         by_position: the names of columns and their metadata do not matter.
         ways: how the files of the scan can be read, if already known.
     """
+    warn_of_clear_keys(spark, scan.state)
     frame, files = None, scan.files
     if not files:
         return no_rows(spark, scan.plan.columns, scan.plan.shown), ()

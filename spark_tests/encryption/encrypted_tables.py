@@ -56,11 +56,11 @@ def ids_of(table: Table) -> list[int]:
 
 def stored_files(table: Table) -> list[Path]:
     """All files of a table but its metadata files, which are never encrypted."""
-    root = Path(table.location())
+    root = Path(table.location().removeprefix("file:"))
     return sorted(
         path
         for path in root.rglob("*")
         if path.is_file()
-        and not path.name.endswith(".metadata.json")
+        and not path.name.endswith((".metadata.json", ".crc"))
         and path.name != "version-hint.text"
     )
