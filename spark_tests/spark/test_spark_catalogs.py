@@ -6,18 +6,26 @@ else does.
 
 from __future__ import annotations
 
+import base64
+import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from built.contents import snapshot_entries
 from effort import IS_NIGHTLY
 from spark_reads import run_program
+
+from icebergds import load_catalog
+from icebergds.formats.manifests.manifest_list import read_snapshot_manifests
 
 if TYPE_CHECKING:
     from hive_server import HiveServer
     from moto_server import MotoServer
     from rest_server import RestServer
+
+    from icebergds.commit.operations import TableState
 
 pytestmark = [
     pytest.mark.spark,
@@ -27,6 +35,7 @@ pytestmark = [
 
 Seen = dict[str, Any]
 SECRET = "hunter2-of-the-catalog"
+MASTER_KEY = b"a master key of 24 bytes"
 KINDS = ["cluster", "connect"]
 
 
@@ -58,6 +67,25 @@ def _of_aws(kind: str) -> Callable[[pytest.FixtureRequest, Path], dict[str, str]
     return properties
 
 
+def _encrypted(request: pytest.FixtureRequest, directory: Path) -> dict[str, str]:
+    """All of its tables are encrypted."""
+    pytest.importorskip("cryptography", reason="cryptography is not installed")
+    pytest.importorskip("sqlalchemy", reason="sqlalchemy is not installed")
+    store = directory / "keys.json"
+    store.write_text(json.dumps({"a-master-key": base64.b64encode(MASTER_KEY).decode()}))
+    store.chmod(0o600)
+    return {
+        "uri": f"sqlite:///{directory}/encrypted.db",
+        "warehouse": str(directory / "encrypted"),
+        "encryption.kms-type": "keystore",
+        "kms.client.keystore.path": str(store),
+        "kms.a-secret": SECRET,
+        "table-default.format-version": "3",
+        "table-default.encryption.key-id": "a-master-key",
+        "table-default.write.delete.mode": "merge-on-read",
+    }
+
+
 _CATALOGS: dict[str, Callable[[pytest.FixtureRequest, Path], dict[str, str]]] = {
     "rest": _rest,
     "sql": _sql,
@@ -65,6 +93,7 @@ _CATALOGS: dict[str, Callable[[pytest.FixtureRequest, Path], dict[str, str]]] = 
     "glue": _of_aws("glue"),
     "dynamodb": _of_aws("dynamodb"),
     "s3tables": _of_aws("s3tables"),
+    "encrypted": _encrypted,
 }
 NAMES = list(_CATALOGS)
 
@@ -162,3 +191,52 @@ def test_spark_tells_no_secret_of_a_catalog(directory: Path, configured: list[st
         text = file.read_text()
         assert "icebergpy" in text
         assert SECRET not in text, file
+
+
+def _keys_of(state: TableState) -> Iterator[bytes]:
+    """The keys of a table's manifest lists, manifests and other files in all of its snapshots."""
+    from icebergds.encryption.key_metadata import parse_key_metadata
+
+    for snapshot in state.metadata.snapshots:
+        assert state.keys is not None
+        assert snapshot.key_id is not None
+        yield state.keys.list_key(state.metadata, snapshot.key_id).encryption_key
+        for manifest in read_snapshot_manifests(state.io, snapshot):
+            assert manifest.key_metadata is not None
+            yield parse_key_metadata(manifest.key_metadata, "a manifest").encryption_key
+        for entry in snapshot_entries(state.io, state.metadata, snapshot):
+            assert entry.data_file.key_metadata is not None
+            yield parse_key_metadata(entry.data_file.key_metadata, "a file").encryption_key
+
+
+def _spellings(key: bytes) -> Iterator[bytes]:
+    """How a key may stand in a text: as bytes, numbers, and in base64 wherever it begins there."""
+    yield from (key, key.hex().encode(), key.hex().upper().encode(), repr(key)[2:-1].encode())
+    yield ",".join(map(str, key)).encode()
+    yield ", ".join(str(byte - 256 * (byte > 127)) for byte in key).encode()
+    for before in range(3):
+        # Without the characters that also depend on what is around the key.
+        text = base64.b64encode(bytes(before) + key)
+        first = -(-8 * before // 6)
+        yield text[first : 8 * (before + len(key)) // 6]
+
+
+@pytest.mark.usefixtures("seen")
+def test_spark_tells_no_key_of_an_encrypted_table(directory: Path, configured: list[str]) -> None:
+    """Nor do the files of the table, but in other encrypted files."""
+    if "encrypted" not in configured:
+        pytest.skip("there is no encrypted table here")
+    keys = {MASTER_KEY}
+    for kind in ("classic", "connect"):
+        table = load_catalog("encrypted").load_table(f"db_{kind}.t")
+        keys |= set(_keys_of(table._state))
+    assert len(keys) > 20
+    spelt = [spelling for key in keys for spelling in _spellings(key)]
+    stored = [path for path in (directory / "encrypted").rglob("*") if path.is_file()]
+    plain = [path for path in stored if path.read_bytes()[:4] not in (b"AGS1", b"PARE")]
+    assert {path.name.partition(".")[2] for path in plain} == {"metadata.json"}
+    assert len(stored) > 2 * len(plain)
+    told = [*directory.glob("events/*"), directory / "cluster.ui.json", *directory.glob("*.log")]
+    for file in (*told, *plain):
+        text = file.read_bytes()
+        assert not [spelling for spelling in spelt if spelling in text], file
