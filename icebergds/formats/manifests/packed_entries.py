@@ -45,7 +45,6 @@ class FileKind(NamedTuple):
     content: FileContent
     file_format: FileFormat
     sort_order_id: int | None
-    key_metadata: bytes | None
     equality_ids: tuple[int, ...]
 
     @property
@@ -73,6 +72,7 @@ class _Columns:
     file_size_in_bytes: Int64s
     first_row_id: pa.Int64Array
     split_offsets: pa.ListArray
+    key_metadata: pa.BinaryArray
     kind: Int32s
     commit: Int32s
     kinds: tuple[FileKind, ...]
@@ -104,6 +104,7 @@ class PackedEntries:
             file_size_in_bytes=np.array([file.file_size_in_bytes for file in files], np.int64),
             first_row_id=pa.array([file.first_row_id for file in files], pa.int64()),
             split_offsets=pa.array([file.split_offsets for file in files], pa.list_(pa.int64())),
+            key_metadata=pa.array([file.key_metadata for file in files], pa.binary()),
             kind=np.array([kinds.of(_kind(file)) for file in files], np.int32),
             commit=np.array([commits.of(_commit(entry)) for entry in entries], np.int32),
             kinds=tuple(kinds.values),
@@ -126,6 +127,7 @@ class PackedEntries:
             file_size_in_bytes=np.concatenate([part.file_size_in_bytes for part in parts]),
             first_row_id=pa.concat_arrays([part.first_row_id for part in parts]),
             split_offsets=pa.concat_arrays([part.split_offsets for part in parts]),
+            key_metadata=pa.concat_arrays([part.key_metadata for part in parts]),
             kind=np.concatenate(
                 [kinds.all(p.columns.kinds)[p.columns.kind[p.rows]] for p in parts]
             ),
@@ -177,6 +179,11 @@ class PackedEntries:
     def split_offsets(self) -> pa.ListArray:
         """The offsets at which the files can be split."""
         return _taken(self.columns.split_offsets, self.rows)
+
+    @property
+    def key_metadata(self) -> pa.BinaryArray:
+        """The key metadata of the files, null of those that are not encrypted."""
+        return _taken(self.columns.key_metadata, self.rows)
 
     @property
     def data_sequence_number(self) -> Int64s:
@@ -323,7 +330,6 @@ def _kind(file: DataFile) -> FileKind:
         file.content,
         file.file_format,
         file.sort_order_id,
-        file.key_metadata,
         file.equality_ids,
     )
 
@@ -352,7 +358,7 @@ def _entries(packed: PackedEntries) -> Iterator[ManifestEntry]:
         packed.record_count.tolist(),
         packed.file_size_in_bytes.tolist(),
         *([_NO_METRICS] * len(packed) for _ in STATISTICS),
-        [kind.key_metadata for kind in kinds],
+        packed.key_metadata.to_pylist(),
         map(tuple, packed.split_offsets.to_pylist()),
         [kind.equality_ids for kind in kinds],
         [kind.sort_order_id for kind in kinds],
