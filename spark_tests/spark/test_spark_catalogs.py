@@ -194,9 +194,13 @@ def test_spark_tells_no_secret_of_a_catalog(directory: Path, configured: list[st
 
 
 def _keys_of(state: TableState) -> Iterator[bytes]:
-    """The keys of a table's manifest lists, manifests and other files in all of its snapshots."""
+    """The keys of a table's files in all of its snapshots, and those that encrypt them."""
     from icebergds.encryption.key_metadata import parse_key_metadata
 
+    for key in state.metadata.encryption_keys:
+        if key.encrypted_by_id == "a-master-key":
+            assert state.keys is not None
+            yield state.keys.kms.unwrap_key(key.encrypted_key_metadata, key.encrypted_by_id)
     for snapshot in state.metadata.snapshots:
         assert state.keys is not None
         assert snapshot.key_id is not None

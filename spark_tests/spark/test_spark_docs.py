@@ -109,6 +109,11 @@ def _for_deleting(session: SparkSession, directory: Path) -> dict[str, Any]:
     return {}
 
 
+def _for_encryption(session: SparkSession, directory: Path) -> dict[str, Any]:
+    (directory / "data").mkdir()
+    return {}
+
+
 def _for_fleets(session: SparkSession, directory: Path) -> dict[str, Any]:
     (directory / "data").mkdir()
     return {}
@@ -175,6 +180,7 @@ _GIVEN = {
     "docs/catalogs.md": _for_catalogs,
     "docs/changing.md": _for_changing,
     "docs/deleting-for-good.md": _for_deleting,
+    "docs/encryption.md": _for_encryption,
     "docs/fleets.md": _for_fleets,
     "docs/maintenance.md": _for_maintenance,
     "docs/performance.md": _for_performance,
