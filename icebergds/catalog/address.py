@@ -27,7 +27,7 @@ from icebergds.expr.names import split_name
 from icebergds.io.fileio import FileIO
 from icebergds.io.kept_reads import recent_reads
 from icebergds.io.known_properties import warn_of_names
-from icebergds.io.storage_options import storage_properties_of
+from icebergds.io.storage_options import is_of_storage, storage_properties_of
 from icebergds.spec.updates.table_updates import TableUpdate
 
 
@@ -237,6 +237,14 @@ def address_of(
     storage = storage_properties_of(given)
     rest = {key: value for key, value in given.items() if key not in storage}
     return TableAddress(path, catalog, rest, storage, location_map or {})
+
+
+def properties_at_location(properties: Mapping[str, str]) -> dict[str, str]:
+    """Those of a catalog's properties that a location on its storage can have.
+
+    These are the properties of the storage and of the key service.
+    """
+    return {k: v for k, v in properties.items() if is_of_storage(k) or is_of_key_service(k)}
 
 
 def identifier_of(text: str) -> Identifier:

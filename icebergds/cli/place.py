@@ -82,8 +82,8 @@ class Place:
 
     def _addressed(self, name: str) -> tuple[str, str | None, Mapping[str, str]]:
         """A table's name or location, its catalog, and the properties to find it with."""
+        from icebergds.catalog.address import properties_at_location
         from icebergds.catalog.config import catalog_properties, default_catalog_name
-        from icebergds.io.storage_options import storage_properties_of
 
         if not is_location(name):
             is_catalog = self.catalog is not None or "uri" in self.properties
@@ -95,7 +95,7 @@ class Place:
         if self.catalog is not None:
             # The catalog's tables are on its storage.
             given = catalog_properties(self.catalog, given)
-        return name, None, storage_properties_of(given)
+        return name, None, properties_at_location(given)
 
     def _default_for(self, name: str) -> Catalog:
         """The default catalog, for a name that begins with none."""

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from encrypted_tables import KEY_ID, SCHEMA, catalog_with_keys, ids_of, rows, stored_files
 
-from icebergds import load_catalog, load_table
+from icebergds import delete_reachable_files, load_catalog, load_table
 from icebergds.errors import InvalidOptionError, UnsupportedFeatureError
 from icebergds.spec.table_properties import ENCRYPTION_DATA_KEY_LENGTH
 
@@ -110,3 +110,47 @@ def test_a_plain_table_stays_plain_where_there_is_a_key_service(tmp_path: Path) 
     assert {path.read_bytes()[:4] for path in stored_files(table)} == {b"Obj\x01", b"PAR1"}
     with pytest.raises(InvalidOptionError, match="cannot be set on a table that exists"):
         table.set_properties({**_ENCRYPTED})
+
+
+def test_the_files_of_a_metadata_file_are_deleted_with_the_keys_of_its_lists(
+    tmp_path: Path,
+) -> None:
+    table = catalog_with_keys(tmp_path).create_table("db.t", SCHEMA, properties=_ENCRYPTED)
+    table.append(rows(1))
+    table.append(rows(2))
+    file = table.metadata_location
+    before = stored_files(table)
+    with pytest.raises(UnsupportedFeatureError, match=r"key 'keyA'; set encryption\.kms-type"):
+        delete_reachable_files(file)
+    assert stored_files(table) == before
+    assert delete_reachable_files(file, properties=_KMS).failed_files_count == 0
+    assert stored_files(table) == []
+
+
+def test_a_table_is_purged(tmp_path: Path) -> None:
+    catalog = catalog_with_keys(tmp_path)
+    table = catalog.create_table("db.t", SCHEMA, properties=_ENCRYPTED)
+    table.append(rows(1))
+    catalog.purge_table("db.t")
+    assert stored_files(table) == []
+
+
+def test_the_command_line_finds_the_key_service_of_a_catalog(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runner = pytest.importorskip("typer.testing").CliRunner()
+    from icebergds.cli.app import app
+
+    table = catalog_with_keys(tmp_path).create_table("db.t", SCHEMA, properties=_ENCRYPTED)
+    table.append(rows(1, 2))
+    for name, value in _KMS.items():
+        variable = name.replace(".", "__").replace("-", "_").upper()
+        monkeypatch.setenv(f"PYICEBERG_CATALOG__SAFE__{variable}", value)
+    monkeypatch.setenv("PYICEBERG_CATALOG__SAFE__WAREHOUSE", str(tmp_path / "warehouse"))
+    for words in (("safe.db.t",), ("--catalog", "safe", table.location())):
+        assert runner.invoke(app, ["count", *words]).stdout == "2\n"
+        shown = runner.invoke(app, ["scan", *words])
+        assert shown.exit_code == 0, shown.output
+    refused = runner.invoke(app, ["scan", table.location()])
+    assert refused.exit_code != 0
+    assert "set encryption.kms-type" in refused.output

@@ -6,8 +6,8 @@ from dataclasses import fields
 from typing import Any
 
 from icebergds.api.delete_files import delete_reachable_files as delete_files
+from icebergds.catalog.address import properties_at_location
 from icebergds.expr.names import in_backticks
-from icebergds.io.storage_options import storage_properties_of
 from icebergds.operations.maintenance.policy import MaintenancePolicy
 from icebergds.statements.commands.procedures.signature import Call, Rows
 from icebergds.statements.commands.procedures.targets import branch_of, table_of
@@ -65,8 +65,8 @@ def remove_dangling_deletes(call: Call) -> Rows:
 
 
 def delete_reachable_files(call: Call) -> Rows:
-    storage = storage_properties_of(call.scope.catalog(call.catalog).properties)
-    done = delete_files(call["metadata_file"], properties=storage)
+    properties = properties_at_location(call.scope.catalog(call.catalog).properties)
+    done = delete_files(call["metadata_file"], properties=properties)
     return [
         (
             done.deleted_data_files_count,
