@@ -184,8 +184,9 @@ class TableScan:
             from icebergds.spark.frames.pruning import filtered_frame
 
             rows = filtered_frame(spark, self._state, options, self.filter)
-        elif options.pushdown:
-            # Spark's filters restrict the plan, and only Spark's planning process gets them.
+        elif options.pushdown and self._state.keys is None:
+            # Spark's filters restrict the plan, and only Spark's planning process gets them. It has
+            # no keys of encrypted tables.
             rows = load_dataframe(spark, self._state, self._load_options(zone))
         else:
             rows = read_dataframe(spark, self._state, options)

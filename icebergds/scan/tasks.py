@@ -180,12 +180,13 @@ def has_keys(task_group: TaskGroup) -> bool:
     """Whether files of a task group are encrypted, so that it has their keys."""
     if isinstance(task_group, ChangelogTaskGroup):
         return any(has_keys(carried.task_group) for carried in task_group.groups)
-    files = (
-        *task_group.tasks,
+    deletes = (
         *task_group.position_deletes,
         *(file for group in task_group.equality_deletes for file in group.files),
     )
-    return any(file.key_metadata is not None for file in files)
+    return any(task.key_metadata is not None for task in task_group.tasks) or any(
+        delete.key_metadata is not None for delete in deletes
+    )
 
 
 TaskGroup: TypeAlias = ScanTaskGroup | ChangelogTaskGroup

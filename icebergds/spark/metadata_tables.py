@@ -77,12 +77,15 @@ def metadata_table_frame(
         columns = project_user_schema(schema, plan.table.schema.fields, state.name)
         plan = plan_metadata_table(kind, state, parsed, columns)
     prepare_thread(spark)
-    if not kind.is_of_all_snapshots and kind is not MetadataTable.POSITION_DELETES:
+    # Only this process has the keys of an encrypted table.
+    is_encrypted = state.keys is not None
+    may_wait = kind.is_of_all_snapshots or kind is MetadataTable.POSITION_DELETES
+    if is_encrypted or not may_wait:
         try:
             return planned_frame(spark, plan, parsed, may_add_up=schema is None)
         except IcebergError:
             # The server may reach the table's storage even if this process does not.
-            if not is_connect(spark):
+            if is_encrypted or not is_connect(spark):
                 raise
     # There may be many manifest lists or delete manifests: they are read only when rows are needed.
     reader = spark.read.format("icebergpy")

@@ -18,13 +18,12 @@ KEY_ID = "encryption.key-id"
 
 def catalog_with_keys(directory: Path, **properties: str) -> Catalog:
     """A catalog whose key service has the keys keyA and keyB in memory."""
-    given = {
-        "type": "filesystem",
-        "warehouse": str(directory / "warehouse"),
-        "encryption.kms-impl": "key_services.MemoryClient",
-        **properties,
-    }
-    return load_catalog("c", **given)
+    return load_catalog(
+        "c",
+        type="filesystem",
+        warehouse=str(directory / "warehouse"),
+        **{"encryption.kms-impl": "key_services.MemoryClient", **properties},  # type: ignore[arg-type]
+    )
 
 
 def plain_catalog(directory: Path) -> Catalog:

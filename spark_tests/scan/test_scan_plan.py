@@ -390,7 +390,7 @@ def test_an_encrypted_manifest_is_refused(by_day: TableBuilder) -> None:
         _plan(by_day)
 
 
-_KINDS = ("data", "positions", "keys", "vector")
+_KINDS_OF_FILES = ("data", "positions", "keys", "vector")
 
 
 def _with_key_metadata(tmp_path: Path, kind: str, key: bytes | None) -> tuple[TableBuilder, Path]:
@@ -421,7 +421,7 @@ def _with_key_metadata(tmp_path: Path, kind: str, key: bytes | None) -> tuple[Ta
     return table, Path(marked.file_path)
 
 
-@pytest.mark.parametrize("kind", _KINDS)
+@pytest.mark.parametrize("kind", _KINDS_OF_FILES)
 def test_plain_files_with_a_key_are_refused(tmp_path: Path, kind: str) -> None:
     key = new_key_metadata(16)
     table, path = _with_key_metadata(tmp_path, kind, key.serialized())
@@ -430,7 +430,7 @@ def test_plain_files_with_a_key_are_refused(tmp_path: Path, kind: str) -> None:
     assert _rows(table, filter="day = 2") == [2]
 
 
-@pytest.mark.parametrize("kind", _KINDS)
+@pytest.mark.parametrize("kind", _KINDS_OF_FILES)
 def test_key_metadata_of_other_kinds_is_refused(tmp_path: Path, kind: str) -> None:
     table, path = _with_key_metadata(tmp_path, kind, b"key")
     with pytest.raises(
@@ -439,7 +439,7 @@ def test_key_metadata_of_other_kinds_is_refused(tmp_path: Path, kind: str) -> No
         _rows(table)
 
 
-@pytest.mark.parametrize("kind", _KINDS)
+@pytest.mark.parametrize("kind", _KINDS_OF_FILES)
 def test_an_encrypted_file_is_refused_where_it_is_needed(tmp_path: Path, kind: str) -> None:
     table, path = _with_key_metadata(tmp_path, kind, None)
     path.write_bytes(b"AGS1" + struct.pack("<i", 1 << 20) + bytes(path.stat().st_size + 20))
