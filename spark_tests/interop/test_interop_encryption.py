@@ -123,6 +123,7 @@ def _write_in_turn(lake: Lake, table: icebergds.Table) -> None:
     first = table.snapshots()[0].snapshot_id
     assert lake.sql(f"SELECT count(*) FROM {{db}}.t VERSION AS OF {first}") == [[4]]
     assert table.refresh().scan(snapshot_id=first).count() == 4
+    table.remove_dangling_deletes()
     assert table.verify(depth="rows").findings == ()
     keys = len(table.metadata.encryption_keys)
     table.expire_snapshots(older_than=table.metadata.last_updated_ms + 1, retain_last=2)
