@@ -30,7 +30,8 @@ def warn_of_clear_keys(spark: SparkSession, state: TableState) -> None:
     if state.keys is None or _warned or is_connect(spark):
         return
     conf = spark.sparkContext.getConf()
-    if spark.sparkContext.master.startswith("local") or any(
+    master = spark.sparkContext.master or ""
+    if master.startswith("local") or any(
         conf.get(name, "false").strip().lower() == "true" for name in _ENCRYPTING
     ):
         return
