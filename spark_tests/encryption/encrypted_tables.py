@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
@@ -18,12 +19,13 @@ KEY_ID = "encryption.key-id"
 
 def catalog_with_keys(directory: Path, **properties: str) -> Catalog:
     """A catalog whose key service has the keys keyA and keyB in memory."""
-    return load_catalog(
-        "c",
-        type="filesystem",
-        warehouse=str(directory / "warehouse"),
-        **{"encryption.kms-impl": "key_services.MemoryClient", **properties},  # type: ignore[arg-type]
-    )
+    given: dict[str, Any] = {
+        "type": "filesystem",
+        "warehouse": str(directory / "warehouse"),
+        "encryption.kms-impl": "key_services.MemoryClient",
+        **properties,
+    }
+    return load_catalog("c", **given)
 
 
 def plain_catalog(directory: Path) -> Catalog:

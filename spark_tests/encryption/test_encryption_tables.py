@@ -35,10 +35,12 @@ from oracles.variant_reference import (
     names_of,
     same,
 )
+from s3_server import S3Server
 
 from icebergds import Table
 from icebergds.commit.data_files import Append
 from icebergds.commit.snapshot_commit import commit_snapshot
+from icebergds.encryption.gcm_stream import BLOCK_LENGTH
 from icebergds.encryption.key_metadata import KeyMetadata, parse_key_metadata
 from icebergds.errors import (
     CorruptFileError,
@@ -52,6 +54,7 @@ from icebergds.formats.manifests.manifest_list import read_snapshot_manifests
 from icebergds.operations.read.options import parse_read_options
 from icebergds.operations.read.snapshot_read import plan_read, plan_task_groups
 from icebergds.scan.packing import pack_scan, pack_task_group, unpack_scan, unpack_task_group
+from icebergds.scan.read.changes import read_task_group
 from icebergds.scan.read.delete_cache import DELETES
 from icebergds.scan.tasks import has_keys
 from icebergds.spec.manifest import DataFile, FileFormat, ManifestFile
@@ -283,6 +286,57 @@ def test_maintenance_keeps_rows_and_keys(tmp_path: Path) -> None:
     assert table.verify(depth="rows").findings == ()
     assert ids_of(catalog_with_keys(tmp_path).load_table("db.t")) == [3, 4, 5, 6, 8]
     assert all(file.key_metadata is not None for file in _files(table))
+
+
+@pytest.mark.parametrize("file_format", _FORMATS)
+def test_each_part_of_a_large_file_is_read_once(tmp_path: Path, file_format: str) -> None:
+    """Its blocks of encryption and its parts have other borders."""
+    properties = {"write.avro.compression-codec": "none", "write.parquet.compression-codec": "none"}
+    table = encrypted_table(
+        tmp_path,
+        **properties,
+        **{"write.format.default": file_format, "write.parquet.row-group-size-bytes": "400000"},
+    )
+    table.append(rows(*range(60_000)))
+    (file,) = _files(table)
+    assert file.file_size_in_bytes > 2 * BLOCK_LENGTH
+    options = parse_read_options({"split-size": "300000", "file-open-cost": "1"})
+    snapshot, plan = plan_read(table._state, options)
+    groups = plan_task_groups(options, table._state, snapshot, plan)
+    assert len(groups) > 5
+    read = [
+        value
+        for group in groups
+        for batch in read_task_group(plan, group)
+        for value in batch.column(0).to_pylist()
+    ]
+    assert sorted(read) == list(range(60_000))
+
+
+def test_rows_are_found_in_old_snapshots_and_files_of_deletes(tmp_path: Path) -> None:
+    table = _with_all_kinds(tmp_path)
+    found = table.find_stored_rows("id = 7")
+    assert not found.is_gone
+    table.rewrite_data_files(options={"rewrite-all": "true"})
+    table.remove_dangling_deletes()
+    table.expire_snapshots(older_than=table.metadata.last_updated_ms + 1, retain_last=1)
+    assert table.find_stored_rows("id = 7").is_gone
+    assert not table.find_stored_rows("id = 8").is_gone
+
+
+def test_files_in_an_object_store_are_read_in_ranges(tmp_path: Path, s3: S3Server) -> None:
+    properties = {**s3.properties, "warehouse": s3.new_location()}
+    catalog = catalog_with_keys(tmp_path, **properties)
+    given = {"format-version": "3", "encryption.key-id": "keyA"}
+    for file_format in _FORMATS:
+        created = catalog.create_table(
+            f"db.{file_format}", SCHEMA, properties={**given, "write.format.default": file_format}
+        )
+        created.append(rows(*range(20_000)))
+        created.upsert(rows(7, 60_000), ["id"])
+        table = catalog_with_keys(tmp_path, **properties).load_table(f"db.{file_format}")
+        assert ids_of(table) == [*range(20_000), 60_000]
+        assert table.scan(row_filter="id = 60000").to_arrow().num_rows == 1
 
 
 def test_without_a_key_service_nothing_is_read_or_written(tmp_path: Path) -> None:
