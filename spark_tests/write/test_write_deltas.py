@@ -7,6 +7,7 @@ from icebergds.errors import InvalidDataError
 from icebergds.formats.deletes.key_hash import Hashes
 from icebergds.spec.manifest import DataFile, DataFileRef, FileContent, FileFormat
 from icebergds.write.changes.deltas import DeltaFiles, KeyHashes, merge_deltas, refuse_shared_keys
+from icebergds.write.changes.keyed_delta import ReplacedRows
 
 
 def _file(path: str) -> DataFile:
@@ -35,7 +36,25 @@ def test_no_deltas_are_an_empty_one() -> None:
 
 def test_the_keys_of_a_task_are_held_once() -> None:
     assert KeyHashes.of([_hashes(3, 1), _hashes(3, 2)]).hashes.tolist() == [1, 2, 3]
+    assert KeyHashes.of([_hashes(1, 1, 2)]).hashes.tolist() == [1, 2]
     assert KeyHashes.of([]).hashes.tolist() == []
+
+
+@pytest.mark.parametrize("count", [0, 1, 40, 1_000])
+def test_rows_are_replaced_under_the_least_id_of_their_key(count: int) -> None:
+    draw = np.random.default_rng(count)
+    hashes = draw.integers(0, max(count // 2, 1), count).astype(np.uint64)
+    row_ids = draw.permutation(count) - count // 10
+    least: dict[int, int] = {}
+    for key, row_id in zip(hashes.tolist(), row_ids.tolist(), strict=True):
+        if row_id >= 0:
+            least[key] = min(row_id, least.get(key, row_id))
+    # A negative id is none.
+    replaced = ReplacedRows.of(hashes, np.maximum(row_ids, -1))
+    asked = draw.permutation(np.arange(count + 3))
+    expected = [least.get(key) for key in asked.tolist()]
+    assert replaced.ids_of(asked.astype(np.uint64)).to_pylist() == expected
+    assert len(replaced.hashes) == len(least)
 
 
 def test_tasks_with_different_keys_are_accepted() -> None:
