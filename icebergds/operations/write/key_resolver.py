@@ -54,6 +54,7 @@ _LIMIT_WITHOUT_SESSION = 16_000_000
 # So much is read in this process before a job of Spark has begun.
 _BYTES_IN_PROCESS = 16_000_000
 _NO_KEYS = np.empty(0, np.uint64)
+_NO_IDS = np.empty(0, np.int64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,14 +66,14 @@ class Resolved:
         replaced: the deletes whose positions are in these, too.
         rows: how many rows they delete.
         keys: how many of the keys some rows have; None if it is not known.
-        row_ids: the ids of these rows, as far as they are known.
+        row_ids: the ids of these rows, as far as they are known; None for those of `replaced`.
     """
 
     deletes: tuple[DataFile, ...]
     replaced: tuple[DataFile, ...]
     rows: int
     keys: int | None
-    row_ids: npt.NDArray[np.int64]
+    row_ids: npt.NDArray[np.int64] | None
 
 
 class KeyResolver:
@@ -109,6 +110,7 @@ class KeyResolver:
         self._written: list[DataFile] = []
         self._rounds = 0
         self._planned: _Planned | None = None
+        self._replaced_in: _Planned | None = None
         # Of the keys in the types of a schema, by its id.
         self._filters: dict[int, Expr] = {}
 
@@ -154,7 +156,7 @@ class KeyResolver:
         already: a row that is gone must not come back under its id.
         """
         base = commit_base(self._table.state, branch)
-        planned = self._plan(base)
+        planned = self._replaced_in = self._plan(base)
         self._compare(base, planned, base.metadata.format_version >= 3)
         return ReplacedRows.of(
             *_by_key(self._compared[path] for path in planned.own if path not in planned.others)
@@ -183,7 +185,7 @@ class KeyResolver:
             tuple(own),
             sum(one.rows for one in found.values()),
             _count_distinct(hashes) if is_known else None,
-            _by_key(found.values())[1],
+            None if planned is self._replaced_in else _ids_of(found.values()),
         )
 
     def clean_up(self, kept: Iterable[DataFile]) -> None:
@@ -395,13 +397,17 @@ def _by_key(found: Iterable[_Compared]) -> tuple[Hashes, npt.NDArray[np.int64]]:
     known = [(each.keys, each.row_ids) for each in found]
     both = [(keys, ids) for keys, ids in known if keys is not None and ids is not None]
     hashes, row_ids = zip(*both, strict=True) if both else ((), ())
-    no_ids = np.empty(0, np.int64)
-    return np.concatenate([_NO_KEYS, *hashes]), np.concatenate([no_ids, *row_ids])
+    return np.concatenate([_NO_KEYS, *hashes]), np.concatenate([_NO_IDS, *row_ids])
+
+
+def _ids_of(found: Iterable[_Compared]) -> npt.NDArray[np.int64]:
+    return np.concatenate([_NO_IDS, *(one.row_ids for one in found if one.row_ids is not None)])
 
 
 def _count_distinct(parts: Iterable[Hashes]) -> int:
     # Of many hashes, np.unique takes ten times as long.
-    hashes = np.sort(np.concatenate([_NO_KEYS, *parts]))
+    hashes = np.concatenate([_NO_KEYS, *parts])
+    hashes.sort()
     return int(np.count_nonzero(hashes[1:] != hashes[:-1])) + (len(hashes) > 0)
 
 

@@ -134,8 +134,8 @@ class DeleteResolvedKeys:
         Other errors are those of `RowDelta.produce` and `KeyResolver.resolve`.
         """
         found = self.resolver.resolve(base)
-        given = None if self.replaced is None else self.replaced.row_ids
-        if given is not None and not np.isin(given, found.row_ids).all():
+        given, now = None if self.replaced is None else self.replaced.row_ids, found.row_ids
+        if given is not None and now is not None and not np.isin(given, now).all():
             # Another row may have one of these ids now.
             raise ValidationError(
                 f"table {base.name}: another commit changed rows that this change by key replaces, "

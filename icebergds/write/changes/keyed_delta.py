@@ -57,7 +57,8 @@ class ReplacedRows:
     def of(cls, hashes: Hashes, row_ids: npt.NDArray[np.int64]) -> ReplacedRows:
         """Keeps the first id of each key; -1 is none."""
         has_id = row_ids >= 0
-        hashes, row_ids = hashes[has_id], row_ids[has_id]
+        if not has_id.all():
+            hashes, row_ids = hashes[has_id], row_ids[has_id]
         order = np.argsort(hashes)
         hashes, row_ids = hashes[order], row_ids[order]
         is_first = np.append(True, hashes[1:] != hashes[:-1])[: len(hashes)]
