@@ -13,7 +13,7 @@ from s3_requests import counted
 from icebergds import Catalog, Table, load_catalog
 from icebergds.errors import StorageError
 from icebergds.formats.manifests.manifest_list import read_snapshot_manifests
-from icebergds.formats.parquet import footer, reader
+from icebergds.formats.parquet import bloom_filter, footer, reader
 from icebergds.io import ranged_file
 from icebergds.scan.read.delete_cache import DELETES
 
@@ -108,6 +108,30 @@ def test_columns_of_the_next_files_are_read_while_one_is_used(
     # The list, the manifests, the ends, the columns of the first file, those of the next four, and
     # of the last one.
     assert requests.in_turn <= 7
+
+
+@pytest.mark.parametrize("whole", [0, 2**20])
+def test_columns_without_a_value_by_their_bloom_filter_are_not_asked_for(
+    catalog: Catalog, monkeypatch: pytest.MonkeyPatch, whole: int
+) -> None:
+    monkeypatch.setattr(ranged_file, "_WHOLE", 1000)
+    monkeypatch.setattr(bloom_filter, "_WHOLE", whole)
+    monkeypatch.setattr(bloom_filter, "_MIN_BYTES", 0)
+    monkeypatch.setattr(ranged_file, "_TAIL", 3000)
+    monkeypatch.setattr(ranged_file, "_GAP", 100)
+    monkeypatch.setattr(footer, "_TAIL_READ", 3000)
+    enabled = {"write.parquet.bloom-filter-enabled.column.id": "true"}
+    table = catalog.create_table("db.t", _ROWS.schema, properties=enabled)
+    for at in range(3):
+        table.append(_ROWS.take(pa.array(range(at, 20_000, 7))))
+    # The manifest list, the manifests, the ends of the files, and their filters.
+    least = 1 + 3 + 3 + (3 if whole else 6)
+    with counted() as requests:
+        assert ids(table.scan("id = 7005").to_arrow()) == []
+    assert requests.made == {"get_object": least}
+    with counted() as requests:
+        assert ids(table.scan("id in (7001, 7005)").to_arrow()) == [7001]
+    assert 0 < requests.made["get_object"] - least <= 3
 
 
 def test_files_after_the_last_row_that_is_wanted_are_not_all_read(catalog: Catalog) -> None:
