@@ -1,7 +1,8 @@
 """Replaces data files with others that hold the same rows, even if some are deleted meanwhile.
 
 Newer equality deletes apply to the new files too, since these keep the sequence number. Position
-deletes must be moved: the error that reports them holds them.
+deletes must be moved: the error that reports them holds them. Otherwise deleted rows come back: the
+invariant NoRowResurrected of docs/commit-model.md.
 """
 
 from __future__ import annotations

@@ -125,6 +125,9 @@ class ConvertDeletes:
     The commit fails with a ValidationError if the snapshot that was planned is not in the branch's
     history, or if the table's format version has changed.
 
+    Invariants (docs/commit-model.md): NoRowResurrected, unless all data files were compared and the
+    operation is `overwrite`; OneVector, unless the vectors are those that were read.
+
     Attributes:
         strict: raise ConversionOutdatedError if concurrent commits left something to convert.
         outcome: what the last attempt commits, or that there is nothing to commit.

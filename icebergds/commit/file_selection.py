@@ -74,6 +74,9 @@ def require_removed(
 ) -> None:
     """Checks that all files that a commit was to remove have been found, each data file once.
 
+    Invariants (docs/commit-model.md): NoRowTwice and NoRowResurrected, as other files may have the
+    rows of a file that is gone.
+
     Args:
         removed: the files that were found and removed.
 

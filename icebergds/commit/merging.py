@@ -147,7 +147,9 @@ class _DanglingDeletes:
 
     def select(self, columns: EntryColumns) -> Mask:
         numbers = columns.data_sequence_number
-        # Files from version 1 have sequence number 0, which says nothing about their age.
+        # Position deletes apply to data of the same number (invariant NoRowResurrected of
+        # docs/commit-model.md). Files from version 1 have sequence number 0, which says nothing
+        # about their age.
         mask: Mask = (numbers > 0) & (numbers < self.oldest_data)
         if len(self.removed_paths):
             mask |= self._vectors(columns)

@@ -134,6 +134,8 @@ def _list_keys(base: CommitBase, written: WrittenFile) -> tuple[EncryptedKey, ..
 
 
 def _with_sequence_number(manifest: ManifestFile, sequence_number: int) -> ManifestFile:
+    # Of this attempt: with that of an earlier one, equality deletes would miss older rows
+    # (invariant NoRowResurrected of docs/commit-model.md).
     if manifest.sequence_number != UNASSIGNED:
         return manifest
     least = manifest.min_sequence_number

@@ -165,6 +165,8 @@ class TableOperations(Protocol):
         error (not committed: files written for it may be deleted), or it raises
         CommitStateUnknownError.
 
+        Invariant (docs/commit-model.md): NoRowLost, as another swap would drop newer commits.
+
         Args:
             base: the state from `refresh` that the updates were made for.
 

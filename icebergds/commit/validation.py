@@ -2,6 +2,8 @@
 
 Concurrent commits are the snapshots of the branch from its head back to the snapshot that the
 operation read; only manifests that those snapshots wrote are opened.
+
+Each check names the invariant of docs/commit-model.md that fails without it.
 """
 
 from __future__ import annotations
@@ -47,6 +49,8 @@ class Isolation:
 def check_isolation(base: CommitBase, isolation: Isolation, scope: ConflictScope) -> None:
     """Validates that no concurrent commit changed rows of `scope`, which are overwritten.
 
+    Invariant: NoRowResurrected, for an overwrite computed from rows that others changed.
+
     Raises:
         ValidationError: one did, or the history since then is not known.
     """
@@ -61,6 +65,8 @@ def check_isolation(base: CommitBase, isolation: Isolation, scope: ConflictScope
 
 def check_added_data(base: CommitBase, isolation: Isolation, scope: ConflictScope) -> None:
     """Validates, if isolation is serializable, that no concurrent commit added rows in `scope`.
+
+    Invariant: NoRowResurrected, as the operation would have deleted rows that it did not see.
 
     Raises:
         ValidationError: one did, or the history since then is not known.
@@ -77,6 +83,8 @@ def check_files_exist(
     skip_deletes: bool,
 ) -> None:
     """Validates that data files whose rows are deleted by position are still there.
+
+    Invariant: NoRowResurrected, as the deletes apply to no row that was moved to another file.
 
     Args:
         skip_deletes: ignore files removed by `delete` snapshots: their rows are deleted already,
@@ -104,6 +112,8 @@ def check_new_vectors(
     base: CommitBase, from_snapshot_id: int | None, vectors: Sequence[DataFile]
 ) -> None:
     """Validates that no concurrent commit added a deletion vector for the same data files.
+
+    Invariant: OneVector.
 
     Raises:
         ValidationError: one did, or the history since then is not known.
@@ -133,6 +143,8 @@ def check_new_deletes(
     ignore_equality: bool,
 ) -> None:
     """Validates that no concurrent commit deleted rows of the data files being replaced.
+
+    Invariant: NoRowResurrected, as the replacing files have these rows.
 
     Args:
         ignore_equality: ignore equality deletes: the replacing files keep the sequence number, so
@@ -168,6 +180,8 @@ def check_new_deletes(
 
 def history_since(base: CommitBase, from_snapshot_id: int | None) -> list[Snapshot]:
     """The branch's snapshots after `from_snapshot_id`, newest first; all of them if it is None.
+
+    Invariant: NoRowLost, as a rollback may have undone deletes that the operation has seen.
 
     Raises:
         ValidationError: some have expired, or the snapshot is not in the branch's history.

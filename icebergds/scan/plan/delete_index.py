@@ -154,7 +154,8 @@ class _Deletes:
         return chosen
 
     def _first_for(self, sequence_number: int) -> int:
-        # Position deletes also apply to rows of their own commit.
+        # Position deletes also apply to rows of their own commit (invariant NoRowResurrected of
+        # docs/commit-model.md).
         return bisect_left(self._numbers, sequence_number)
 
     def _may_apply(self, data_file: DataFile, start: int) -> Mask:
@@ -191,7 +192,7 @@ class _EqualityDeletes(_Deletes):
         ]
 
     def _first_for(self, sequence_number: int) -> int:
-        # Equality deletes apply to strictly older data files.
+        # Equality deletes apply to strictly older data files (invariant NoRowLost).
         return bisect_right(self._numbers, sequence_number)
 
     def _may_apply(self, data_file: DataFile, start: int) -> Mask:
