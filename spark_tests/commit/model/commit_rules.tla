@@ -296,27 +296,36 @@ Next ==
 
 Spec == Init /\ [][Next]_<<log, head>>
 
+\* What later steps depend on: states that are equal in it are tried once. Keys are alike, too.
+View ==
+  <<head,
+    [i \in 1..Len(log) |->
+       [log[i] EXCEPT !.op = log[i].op \in OfTable \ {"overwrite"}, !.key = 0, !.read = 0]],
+    [instant \in 1..Len(log) |-> Cardinality(Busy(instant))]>>
+Symmetry == Permutations(Keys)
+
 -----------------------------------------------------------------------------------
-(* Invariants. Those of rows hold for each snapshot when it becomes the head.     *)
+(* Invariants. Those of rows hold for each snapshot when it becomes the head. What *)
+(* does not hold is shown by the commits that lead there.                          *)
 
 Now == log[head]
 
-NoRowLost == Now.truth \subseteq Rows(Now)
-NoRowResurrected == Rows(Now) \subseteq Now.truth
+Shown ==
+  PrintT(<<"steps",
+           [i \in 1..Len(log) |-> <<log[i].op, log[i].key, log[i].read, log[i].parent>>]>>)
+Holds(condition) == condition \/ (Shown /\ FALSE)
+
+NoRowLost == Holds(Now.truth \subseteq Rows(Now))
+NoRowResurrected == Holds(Rows(Now) \subseteq Now.truth)
 NoRowTwice ==
-  \A f, g \in Now.data : f.id # g.id => Live(Now, f) \cap Live(Now, g) = {}
+  Holds(\A f, g \in Now.data : f.id # g.id => Live(Now, f) \cap Live(Now, g) = {})
 OneVector ==
-  Vectors => \A f \in Now.data : Cardinality(PositionsOf(Now.deletes, f.id)) <= 1
+  Holds(Vectors => \A f \in Now.data : Cardinality(PositionsOf(Now.deletes, f.id)) <= 1)
 \* A file is not newer than its snapshot, and all snapshots are newer than their parents.
 NumbersAscend ==
-  /\ \A f \in Now.data : f.number <= head
-  /\ \A d \in Now.deletes : d.number <= head
-  /\ Now.parent < head
+  Holds(/\ \A f \in Now.data : f.number <= head
+        /\ \A d \in Now.deletes : d.number <= head
+        /\ Now.parent < head)
 MaintenanceKeepsRows ==
-  Now.op \in OfTable \ {"overwrite"} => Rows(Now) = Rows(Before(head))
-
-\* What is shown of a state: of counterexamples, and of all states if this is an invariant.
-Steps == [i \in 1..Len(log) |-> <<log[i].op, log[i].key, log[i].read, log[i].parent>>]
-Schedule == [steps |-> Steps]
-Shown == PrintT([steps |-> Steps])
+  Holds(Now.op \in OfTable \ {"overwrite"} => Rows(Now) = Rows(Before(head)))
 =================================================================================
