@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Sequence
 from itertools import product
 from pathlib import Path
 
 import effort
 import pytest
+from effort import rounds
 from mutations import KEYED, MUTATIONS, OF_TABLE, Model, Mutation, Step
 from replay import Replay
 from tlc import check
 
 _TRIED_AGAIN = ("compact", "compact renumbered", "convert")
 
-# Of three writers; TLC needs some minutes for four.
+_ALL = frozenset((*KEYED, *OF_TABLE, "roll back"))
+# TLC needs some minutes for four.
 _COMMITS = 4 if effort.IS_NIGHTLY else 2
+_COMMITS_COMPARED = 3 if effort.IS_NIGHTLY else 2
 
 
 _of_each_kind = pytest.mark.parametrize(
@@ -28,8 +31,7 @@ _of_each_kind = pytest.mark.parametrize(
 def test_all_that_commits_can_lead_to_is_right(
     vectors: bool, serializable: bool, tmp_path: Path
 ) -> None:
-    operations = frozenset((*KEYED, *OF_TABLE, "roll back"))
-    model = Model(operations, _COMMITS, vectors=vectors, serializable=serializable)
+    model = Model(_ALL, _COMMITS, vectors=vectors, serializable=serializable)
     checked = check(model, tmp_path, reduced=True)
     assert checked.violated is None, checked.steps
     assert checked.states > 100
@@ -39,12 +41,11 @@ def test_all_that_commits_can_lead_to_is_right(
 def test_the_code_commits_what_the_model_commits(
     vectors: bool, serializable: bool, tmp_path: Path, rng: random.Random
 ) -> None:
-    operations = frozenset((*KEYED, *OF_TABLE))
-    model = Model(operations, 2, vectors=vectors, serializable=serializable)
-    checked = check(model, tmp_path, with_states=True)
-    firsts = sorted(steps for steps in checked.shown if len(steps) == 1)
-    pairs = [(first, second) for (first,) in firsts for second in _second_steps()]
-    for number, steps in enumerate(pairs if effort.IS_NIGHTLY else rng.sample(pairs, 8)):
+    model = Model(_ALL, _COMMITS_COMPARED, vectors=vectors, serializable=serializable)
+    shown = check(model, tmp_path, with_states=True).shown
+    befores = sorted(steps for steps in shown if len(steps) == _COMMITS_COMPARED - 1)
+    for number in range(rounds("ICEBERGDS_ROUNDS", pull=8, nightly=250)):
+        steps = (*(before := rng.choice(befores)), rng.choice(_next_steps(before)))
         replay = Replay(
             tmp_path / str(number),
             keys=2,
@@ -54,14 +55,23 @@ def test_the_code_commits_what_the_model_commits(
         assert replay.wrong(steps) is None, steps
         is_committed = tuple(replay.committed) == steps
         # Compactions and conversions that are refused read again, and are tried again.
-        if steps in checked.shown or steps[1].op not in _TRIED_AGAIN:
-            assert is_committed == (steps in checked.shown), steps
+        if steps in shown or steps[-1].op not in _TRIED_AGAIN:
+            assert is_committed == (steps in shown), steps
 
 
-def _second_steps() -> Iterator[Step]:
-    for read in (1, 2):
-        yield from (Step(op, key, read, 2) for op in KEYED for key in (1, 2))
-        yield from (Step(op, 0, read, 2) for op in OF_TABLE)
+def _next_steps(steps: Sequence[Step]) -> list[Step]:
+    """All that may be tried after some commits, also after a rollback."""
+    last = len(steps) + 1
+    parents = [last]
+    while parents[-1] > 1:
+        parents.append(steps[parents[-1] - 2].parent)
+    operations = [(op, key) for op in KEYED for key in (1, 2)] + [(op, 0) for op in OF_TABLE]
+    return [
+        Step(op, key, read, parent)
+        for op, key in operations
+        for read in range(1, last + 1)
+        for parent in parents
+    ]
 
 
 @pytest.mark.parametrize("mutation", effort.some(MUTATIONS, 4), ids=lambda mutation: mutation.rule)
