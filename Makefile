@@ -165,6 +165,7 @@ bench: $(VENV)/.installed $(SPARK41)/.installed
 	$(BIN)/python benchmarks/equality_scale.py
 	$(BIN)/python benchmarks/storage.py
 	$(BIN)/python benchmarks/page_skipping.py
+	$(BIN)/python benchmarks/encryption.py
 
 clean:
 	rm -rf $(VENV) $(SPARK41) $(NEWEST) $(TOOLS) .cache dist site spark-warehouse

@@ -140,13 +140,51 @@ def test_modified_metadata_is_refused(hive: HiveServer, tmp_path: Path) -> None:
     catalog = _catalog(hive, tmp_path)
     file = Path(create_table(catalog, _PROPERTIES).metadata_location.removeprefix("file:"))
     data = file.read_bytes()
-    file.write_bytes(data.replace(b'"encryption.key-id":"keyA"', b'"another-property":"keyA"'))
-    with pytest.raises(InvalidMetadataError, match=r"lake\.db\.t: .*may have been modified"):
-        set_property(catalog)
+    for found, instead in (
+        (b'"encryption.key-id":"keyA"', b'"another-property":"keyA"'),
+        (b'"last-column-id":1', b'"last-column-id":2'),
+    ):
+        changed = data.replace(found, instead)
+        assert changed != data
+        file.write_bytes(changed)
+        with pytest.raises(InvalidMetadataError, match=r"lake\.db\.t: .*may have been modified"):
+            set_property(catalog)
     file.write_bytes(data)
+    set_property(catalog)
     _set_parameters(hive, metadata_hash="c3RhbGU=")
     with pytest.raises(InvalidMetadataError, match="does not match metadata_hash"):
         catalog.load(TABLE)
+
+
+def test_a_digest_is_that_of_the_file_that_the_entry_names(
+    hive: HiveServer, tmp_path: Path
+) -> None:
+    catalog = _catalog(hive, tmp_path)
+    first = create_table(catalog, _PROPERTIES)
+    digest, location = _parameters(hive)["icebergds.metadata-digest"].split(" ")
+    assert location == first.metadata_location
+    second = set_property(catalog)
+    later, location = _parameters(hive)["icebergds.metadata-digest"].split(" ")
+    assert location == second.metadata_location
+    assert later != digest
+    # As a commit of Java leaves it.
+    _set_parameters(hive, **{"icebergds.metadata-digest": f"{digest} {first.metadata_location}"})
+    assert catalog.load(TABLE).metadata == second.metadata
+    _set_parameters(hive, **{"icebergds.metadata-digest": f"{digest} {second.metadata_location}"})
+    with pytest.raises(InvalidMetadataError, match=r"does not match icebergds\.metadata-digest"):
+        catalog.load(TABLE)
+
+
+def test_a_metadata_file_of_others_can_be_registered(hive: HiveServer, tmp_path: Path) -> None:
+    catalog = _catalog(hive, tmp_path)
+    catalog.create_namespace(("db",), {})
+    metadata = replace(_metadata(), location=str(tmp_path / "t"))
+    pretty, _ = _as_java_writes_it(metadata)
+    file = tmp_path / "00001-of-others.metadata.json"
+    file.write_bytes(pretty)
+    catalog.register(TABLE, str(file))
+    assert catalog.load(TABLE).metadata == metadata
+    assert "icebergds.metadata-digest" in _parameters(hive)
 
 
 def test_the_master_key_stays(hive: HiveServer, tmp_path: Path) -> None:

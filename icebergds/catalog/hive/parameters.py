@@ -22,6 +22,8 @@ TABLE_TYPE = "table_type"
 OWNER = "hive.metastore.table.owner"
 METADATA_HASH = "metadata_hash"
 """A digest of the metadata of an encrypted table, by Java Iceberg."""
+OWN_DIGEST = "icebergds.metadata-digest"
+"""A digest of the metadata file of an encrypted table, and where that is."""
 
 
 def is_iceberg(parameters: Mapping[str, str] | None) -> bool:
@@ -124,6 +126,7 @@ _KNOWN = {
     DO_NOT_UPDATE_STATISTICS,
     METADATA_HASH,
     METADATA_LOCATION,
+    OWN_DIGEST,
     PREVIOUS_METADATA_LOCATION,
     TABLE_TYPE,
     "EXTERNAL",

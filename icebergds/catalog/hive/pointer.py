@@ -28,7 +28,7 @@ from icebergds.catalog.hive.calls import (
 )
 from icebergds.catalog.hive.changes import is_certain, is_modified, make_change
 from icebergds.catalog.hive.connection import AnswerLost, Connection, Metastore
-from icebergds.catalog.hive.encryption import check_metadata
+from icebergds.catalog.hive.encryption import check_metadata, with_digest
 from icebergds.catalog.hive.entries import EntryOptions, changed_entry, new_entry
 from icebergds.catalog.hive.locks import Lock, LockOptions, table_lock
 from icebergds.catalog.hive.messages import (
@@ -120,6 +120,7 @@ class HivePointer:
 
     def insert(self, location: str, metadata: TableMetadata) -> Swap:
         entry = new_entry(self.database, self.table, location, metadata, self.entries)
+        entry = with_digest(entry, self.io)
         with self.metastore.connect() as connection:
             try:
                 connection.tell(CREATE_TABLE, entry)
@@ -139,7 +140,8 @@ class HivePointer:
         removed = self._removed(entry, base.metadata_location, metadata)
 
         def changed(current: Table) -> Table:
-            return changed_entry(current, location, metadata, removed, self.entries)
+            changed = changed_entry(current, location, metadata, removed, self.entries)
+            return with_digest(changed, self.io)
 
         with self.metastore.connect() as connection:
             if self.locks(entry):
