@@ -42,7 +42,8 @@ class KeyManagementClient(WrapsKeys, Protocol):
         """Called once, first.
 
         Args:
-            properties: all properties of the catalog.
+            properties: those of the catalog, but for what only reaches the catalog itself, such as
+                its `uri`, tokens and passwords.
         """
         ...
 
@@ -170,7 +171,14 @@ def load_kms(properties: Mapping[str, str], where: str) -> KeyService | None:
         assert impl is not None
         kind = _JAVA_CLASSES.get(impl, impl)
     _class_of(kind, where)
-    return KeyService(where, kind, tuple(sorted(properties.items())))
+    given = (item for item in properties.items() if _is_for_client(item[0], kind))
+    return KeyService(where, kind, tuple(sorted(given)))
+
+
+def _is_for_client(name: str, kind: str) -> bool:
+    if kind in _TYPES:
+        return name.startswith((*_PREFIXES, *_OF_CLOUDS))
+    return name not in _OF_CATALOGS and not name.startswith(_PREFIXES_OF_CATALOGS)
 
 
 def is_of_key_service(name: str) -> bool:
@@ -193,6 +201,14 @@ _JAVA_CLASSES = {
     "org.apache.iceberg.encryption.KeyStoreKmsClient": "keystore",
 }
 _PREFIXES = ("encryption.", "kms.", "azure.keyvault.")
+# With credentials that storages and key services of a cloud share.
+_OF_CLOUDS = ("client.", "gcs.", "adls.")
+# Of what reaches the catalog itself: passwords and tokens of it go to no other process.
+_OF_CATALOGS = ("uri", "url", "token", "credential", "ugi", "user", "username", "password")
+_PREFIXES_OF_CATALOGS = (
+    *("jdbc.", "rest.", "header.", "auth.", "oauth2", "ssl.", "hive.", "s3."),
+    *("glue.", "dynamodb.", "s3tables.", "urn:"),
+)
 _SECRET = ("secret", "token", "password", "credential", "private", "access-key", "account-key")
 _METHODS = ("initialize", "wrap_key", "unwrap_key", "close")
 

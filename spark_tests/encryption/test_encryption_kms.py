@@ -114,6 +114,24 @@ def test_a_service_is_initialized_once_with_all_properties() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    "kind",
+    [
+        {"encryption.kms-type": "aws"},
+        {"encryption.kms-type": "keystore"},
+        {"encryption.kms-impl": "key_services.MemoryClient"},
+    ],
+)
+def test_secrets_of_the_catalog_are_none_of_a_service(kind: dict[str, str]) -> None:
+    secret = "hunter2"
+    catalog = ("uri", "token", "credential", "jdbc.password", "header.Authorization", "ugi")
+    further = ("rest.secret-access-key", "ssl.client.key", "s3.secret-access-key", "auth.a.b")
+    given = {**dict.fromkeys((*catalog, *further), secret), **kind, "kms.region": "a-region"}
+    service = load_kms(given, "catalog lake")
+    assert secret.encode() not in pickle.dumps(service)
+    assert b"a-region" in pickle.dumps(service)
+
+
 def test_no_error_shows_a_key() -> None:
     with pytest.raises(StorageError, match=r"master key 'keyA'.*failed to wrap.*refused") as raised:
         _own("Telling").wrap_key(_KEY, "keyA")
