@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pyarrow.parquet.encryption as pe
 import pytest
+from built.contents import unused_files
 from effort import some
 from encrypted_tables import (
     MARKER,
@@ -244,6 +245,7 @@ def test_expiry_removes_keys_and_files_that_nothing_needs(tmp_path: Path) -> Non
     table = encrypted_table(tmp_path)
     for number in range(4):
         table.append(rows(number))
+    table.overwrite(rows(8))
     table.overwrite(rows(9))
     before = len(stored_files(table))
     table.expire_snapshots(older_than=table.metadata.last_updated_ms + 1, retain_last=2)
@@ -252,6 +254,7 @@ def test_expiry_removes_keys_and_files_that_nothing_needs(tmp_path: Path) -> Non
     # Those of two lists, and the one that encrypts them.
     assert len(metadata.encryption_keys) == 3
     assert len(stored_files(table)) < before
+    assert unused_files(table) == set()
     reloaded = catalog_with_keys(tmp_path).load_table("db.t")
     assert ids_of(reloaded) == [9]
     reloaded.append(rows(10))
