@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 import pyarrow.parquet.encryption as pe
 import pytest
 from built.contents import unused_files
+from corpus import corpus_dir
 from effort import some
 from encrypted_tables import (
     MARKER,
@@ -40,9 +41,11 @@ from s3_server import S3Server
 
 from icebergds import Table
 from icebergds.commit.data_files import Append
+from icebergds.commit.operations import TableState
 from icebergds.commit.snapshot_commit import commit_snapshot
 from icebergds.encryption.gcm_stream import BLOCK_LENGTH
 from icebergds.encryption.key_metadata import KeyMetadata, parse_key_metadata
+from icebergds.encryption.kms import load_kms
 from icebergds.errors import (
     CorruptFileError,
     IcebergError,
@@ -52,12 +55,14 @@ from icebergds.errors import (
 from icebergds.formats.arrow.types import schema_to_arrow
 from icebergds.formats.manifests.manifest import read_manifest
 from icebergds.formats.manifests.manifest_list import read_snapshot_manifests
+from icebergds.io.fileio import FileIO
 from icebergds.operations.read.options import parse_read_options
 from icebergds.operations.read.snapshot_read import plan_read, plan_task_groups
 from icebergds.scan.packing import pack_scan, pack_task_group, unpack_scan, unpack_task_group
 from icebergds.scan.read.changes import read_task_group
 from icebergds.scan.read.delete_cache import DELETES
 from icebergds.scan.tasks import has_keys
+from icebergds.spec.json.metadata import parse_metadata
 from icebergds.spec.manifest import DataFile, FileFormat, ManifestFile
 from icebergds.spec.schema import Schema
 from icebergds.spec.types import LONG, VARIANT, NestedField
@@ -228,6 +233,25 @@ def test_a_retry_adds_the_key_of_its_own_list_only(tmp_path: Path) -> None:
     encrypting = {key.encrypted_by_id for key in metadata.encryption_keys} - {"keyA"}
     assert {key.key_id for key in metadata.encryption_keys} == named | encrypting
     assert ids_of(late) == [1, 2, 3]
+
+
+def test_a_manifest_list_of_rust_is_read(tmp_path: Path) -> None:
+    """Its key has no length; that it is shorter than a block shows that it is whole."""
+    there = corpus_dir() / "iceberg-rust/crates/iceberg/testdata"
+    metadata_file = there / "table_metadata/TableMetadataV3ValidEncryption.json"
+    metadata = parse_metadata(metadata_file.read_bytes(), str(metadata_file))
+    (snapshot,) = metadata.snapshots
+    assert snapshot.manifest_list is not None
+    stored = (there / "manifests_lists/manifest-list-v3-encrypted.avro").read_bytes()
+    path = tmp_path / "list.avro"
+    path.write_bytes(stored)
+    service = load_kms({"encryption.kms-impl": "key_services.MemoryClient"}, "catalog c")
+    io = FileIO({}, {snapshot.manifest_list: str(path)}, key_service=service)
+    state = TableState("t", "memory:///table/metadata/v1.metadata.json", metadata, io)
+    assert read_snapshot_manifests(state.io, snapshot) == ()
+    path.write_bytes(stored[:-1])
+    with pytest.raises(CorruptFileError, match="does not fit its key"):
+        read_snapshot_manifests(state.io, snapshot)
 
 
 def test_branches_and_change_feeds_are_read(tmp_path: Path) -> None:
