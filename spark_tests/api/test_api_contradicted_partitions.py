@@ -117,6 +117,19 @@ def test_partitions_with_rows_of_others_are_not_replaced(builder: TableBuilder) 
     assert ids(opened(builder)) == [1, 2, 4, 9]
 
 
+@pytest.mark.parametrize("mode", ["positions", "equality-deletes"])
+def test_changes_by_key_delete_rows_by_the_values_in_the_file(tmp_path: Path, mode: str) -> None:
+    """If the keys do not determine the partition, and so are not limited to one."""
+    by_id = PartitionField((1,), 1001, IdentityTransform(), "id")
+    spec = PartitionSpec(0, (*BY_C.fields, by_id))
+    builder = TableBuilder(tmp_path / "t", schema_of(INT), spec=spec)
+    builder.commit(builder.data_file([(2, 5)], partition=(1, 2)), with_summaries=True)
+    builder.commit(builder.data_file([(3, 2)], partition=(2, 3)), with_summaries=True)
+    keys = pa.table({"c": pa.array([5], pa.int32())})
+    opened(builder).delete_keys(keys, "c", options={"write.upsert.mode": mode})
+    assert ids(opened(builder)) == [3]
+
+
 def test_such_files_are_named_in_a_warning(
     builder: TableBuilder, caplog: pytest.LogCaptureFixture
 ) -> None:
