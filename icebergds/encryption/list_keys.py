@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from icebergds.encryption.key_metadata import KeyMetadata
-from icebergds.encryption.table_keys import KEK_LIFE_MS, KEY_TIMESTAMP, SealedData, TableKeys
+from icebergds.encryption.table_keys import KEK_LIFE_MS, KEY_TIMESTAMP, TableKeys
 from icebergds.errors import UnsupportedFeatureError
 from icebergds.io.fileio import FileIO
 from icebergds.spec.encryption import EncryptedKey
@@ -115,17 +115,3 @@ def manifest_list_key(io: FileIO, snapshot: Snapshot) -> KeyMetadata | None:
             f"{snapshot.key_id!r}, and the keys of its table are not available here"
         )
     return key
-
-
-def seal_tasks(io: FileIO, data: bytes) -> SealedData:
-    """Encrypts tasks that have keys of files, for another process of the driver.
-
-    Raises:
-        UnsupportedFeatureError: this process does not have the keys of the table.
-        InvalidMetadataError, InvalidOptionError, StorageError: as `TableKeys.sealed` does.
-    """
-    if not isinstance(io.list_keys, ListKeys) or io.list_keys.keys is None:
-        raise UnsupportedFeatureError(
-            "files of the scan are encrypted, and the keys of their table are not available here"
-        )
-    return io.list_keys.keys.sealed(io.list_keys.metadata, data)

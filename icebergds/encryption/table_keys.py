@@ -118,32 +118,6 @@ class TableKeys:
         )
         return (encrypting, key) if is_new else (key,)
 
-    def sealed(self, metadata: TableMetadata, data: bytes) -> SealedData:
-        """Encrypts what another process of the driver's may read by the same key service.
-
-        By a key encryption key of the table, so that the service is not asked for one more key.
-
-        Raises:
-            InvalidOptionError, StorageError: the service cannot unwrap the key.
-            InvalidMetadataError: the table has no such key.
-        """
-        ids = {key.key_id for key in metadata.encryption_keys}
-        encrypting = next(
-            (k for k in metadata.encryption_keys if k.encrypted_by_id not in ids), None
-        )
-        if encrypting is None:
-            raise InvalidMetadataError(f"{self._table} has no key that encrypts others")
-        key = self._unwrapped(encrypting, f"{self._table}: key {encrypting.key_id!r}")
-        return SealedData(self, encrypting, seal(key, data, _SEALED))
-
-    def opened(self, encrypting: EncryptedKey, sealed: bytes) -> bytes:
-        """Decrypts data that `sealed` encrypted; errors are those of `sealed`."""
-        where = f"{self._table}: key {encrypting.key_id!r}"
-        try:
-            return open_sealed(self._unwrapped(encrypting, where), sealed, _SEALED)
-        except WrongKey:
-            raise InvalidMetadataError(f"{where} does not decrypt the tasks of a scan") from None
-
     @property
     def _table(self) -> str:
         return f"table {self.name}" if self.name else "the table"
@@ -192,25 +166,6 @@ class TableKeys:
         return found
 
 
-@dataclass(frozen=True, slots=True)
-class SealedData:
-    """Data that is encrypted by a key encryption key of a table.
-
-    Attributes:
-        keys: those of the table.
-        encrypting: the key, as the table has it.
-        data: the encrypted bytes.
-    """
-
-    keys: TableKeys
-    encrypting: EncryptedKey
-    data: bytes = field(repr=False)
-
-    def opened(self) -> bytes:
-        """Decrypts the data; asks the key service, unless this process has. Errors are its."""
-        return self.keys.opened(self.encrypting, self.data)
-
-
 def table_keys(kms: WrapsKeys, metadata: TableMetadata, name: str) -> TableKeys | None:
     """The keys of a table; None if it is not encrypted.
 
@@ -227,8 +182,6 @@ def table_keys(kms: WrapsKeys, metadata: TableMetadata, name: str) -> TableKeys 
     return TableKeys(kms, key_id, ENCRYPTION_DATA_KEY_LENGTH.of(metadata.properties), name)
 
 
-# Authenticated, so that it is not taken for a key of a list.
-_SEALED = b"tasks of a scan"
 KEY_TIMESTAMP = "KEY_TIMESTAMP"
 # NIST SP 800-57: the originator usage period of key wrapping keys is up to two years.
 KEK_LIFE_MS = 730 * 24 * 60 * 60 * 1000

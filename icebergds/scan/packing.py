@@ -13,8 +13,7 @@ from collections.abc import Callable, Iterable
 from enum import Enum
 from typing import Any
 
-from icebergds.encryption.list_keys import seal_tasks
-from icebergds.encryption.table_keys import SealedData
+from icebergds.encryption.ciphers import WrongKey, open_sealed, seal
 from icebergds.errors import InvalidOptionError
 from icebergds.scan.read_plan import ReadPlan
 from icebergds.scan.tasks import ChangelogTaskGroup, ScanTaskGroup, TaskGroup, has_keys
@@ -24,9 +23,6 @@ _LEVEL = 1
 # Modules that define only values.
 _OWN = ("icebergds.scan.tasks", "icebergds.scan.read_plan", "icebergds.spec.", "icebergds.expr.")
 _FURTHER = {
-    ("icebergds.encryption.kms", "KeyService"),
-    ("icebergds.encryption.table_keys", "SealedData"),
-    ("icebergds.encryption.table_keys", "TableKeys"),
     ("icebergds.io.fileio", "FileIO"),
     ("icebergds.io.vended_credentials", "PrefixCredentials"),
     ("icebergds.io.vended_credentials", "VendedCredentials"),
@@ -55,37 +51,52 @@ def unpack_task_group(packed: bytes) -> TaskGroup:
             raise InvalidOptionError(f"a packed task group holds a {type(other).__name__}")
 
 
-def pack_scan(plan: ReadPlan, task_groups: Iterable[TaskGroup]) -> bytes:
-    """Packs a planned scan for `unpack_scan`, the tasks of encrypted files encrypted.
+def pack_scan(plan: ReadPlan, task_groups: Iterable[TaskGroup], key: bytes | None = None) -> bytes:
+    """Packs a planned scan for `unpack_scan`.
+
+    Args:
+        key: encrypts the task groups; None if no file of theirs is encrypted.
 
     Raises:
-        UnsupportedFeatureError: files are encrypted, and the table's key service is not known.
-        InvalidOptionError, StorageError: the key service fails.
+        ValueError: there is no key, and task groups have keys of files.
     """
     task_groups = list(task_groups)
-    packed: list[bytes] | SealedData = [pack_task_group(task_group) for task_group in task_groups]
-    if any(map(has_keys, task_groups)):
-        packed = seal_tasks(plan.io, pickle.dumps(packed, pickle.HIGHEST_PROTOCOL))
+    if key is None and any(map(has_keys, task_groups)):
+        raise ValueError("tasks of encrypted files are packed with a key")
+    packed: bytes | list[bytes] = [pack_task_group(task_group) for task_group in task_groups]
+    if key is not None:
+        packed = seal(key, pickle.dumps(packed, pickle.HIGHEST_PROTOCOL))
     return pickle.dumps((plan, packed), pickle.HIGHEST_PROTOCOL)
 
 
-def unpack_scan(packed: bytes) -> tuple[ReadPlan, list[bytes]]:
+def unpack_scan(packed: bytes, key: bytes | None = None) -> tuple[ReadPlan, list[bytes]]:
     """Unpacks the plan of a scan from `pack_scan`, and its task groups, which stay packed.
 
+    Args:
+        key: that it was packed with.
+
     Raises:
-        InvalidOptionError: the bytes are not a packed scan; or the key service of the table fails,
-            as for StorageError.
+        InvalidOptionError: the bytes are not a packed scan, or were packed with another key.
     """
     match _unpack(packed):
-        case (ReadPlan() as plan, SealedData() as sealed):
-            task_groups = _unpack(sealed.opened())
-        case (ReadPlan() as plan, task_groups):
-            pass
+        case (ReadPlan() as plan, bytes() as sealed) if key is not None:
+            return plan, _opened(sealed, key)
+        case (ReadPlan() as plan, list(task_groups)) if key is None:
+            return plan, task_groups
         case other:
             raise InvalidOptionError(f"a packed scan holds a {type(other).__name__}")
-    if not isinstance(task_groups, list):
-        raise InvalidOptionError(f"a packed scan holds a {type(task_groups).__name__}")
-    return plan, task_groups
+
+
+def _opened(sealed: bytes, key: bytes) -> list[bytes]:
+    try:
+        opened = open_sealed(key, sealed)
+    except WrongKey:
+        raise InvalidOptionError(
+            "a packed scan cannot be read: it is of another process, whose encrypted files it has "
+            "the keys of; plan it again"
+        ) from None
+    task_groups: list[bytes] = _unpack(opened)
+    return task_groups
 
 
 class _Unpickler(pickle.Unpickler):

@@ -68,6 +68,9 @@ class IcebergDataSource(DataSource):
     session_catalogs: ClassVar[Mapping[str, Mapping[str, str]]] = {}
     """Catalog properties by catalog name, from the configuration of the registering session."""
 
+    scan_key: ClassVar[bytes | None] = None
+    """The key of planned scans of encrypted files; see `sealed_scans`."""
+
     @without_frames()
     def __init__(self, options: Mapping[str, str]) -> None:
         spare_archives()
@@ -88,7 +91,7 @@ class IcebergDataSource(DataSource):
         from icebergds.operations.read.snapshot_read import check_read, chosen_columns
         from icebergds.operations.read.stream_options import check_stream_options
 
-        if (planned := planned_load(self.options)) is not None:
+        if (planned := planned_load(self.options, self.scan_key)) is not None:
             self._chose_columns = True
             plan, _ = planned
             return spark_schema(plan.columns, plan.shown)
@@ -114,7 +117,7 @@ class IcebergDataSource(DataSource):
         from icebergds.spark.reader import IcebergReader
 
         spare_archives()
-        if (planned := planned_load(self.options)) is not None:
+        if (planned := planned_load(self.options, self.scan_key)) is not None:
             return self._planned_reader(*planned)
         refuse_stream_options(self.options)
         if self._pin_metadata_table() is not None:

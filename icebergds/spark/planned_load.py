@@ -13,8 +13,13 @@ PLANNED_SCAN = "planned-scan"
 """The option that holds a whole planned scan; if it is set, other options are ignored."""
 
 
-def planned_load(options: Mapping[str, str]) -> tuple[ReadPlan, list[bytes]] | None:
+def planned_load(
+    options: Mapping[str, str], key: bytes | None = None
+) -> tuple[ReadPlan, list[bytes]] | None:
     """The plan and packed task groups of a load; None if the load is not planned yet.
+
+    Args:
+        key: that the scan was packed with; None if it was packed without.
 
     Raises:
         InvalidOptionError: the option is damaged, or from another version of this package.
@@ -26,4 +31,4 @@ def planned_load(options: Mapping[str, str]) -> tuple[ReadPlan, list[bytes]] | N
         packed = base64.b64decode(text, validate=True)
     except ValueError:
         raise InvalidOptionError(f"option {PLANNED_SCAN!r} is not valid base 64") from None
-    return unpack_scan(packed)
+    return unpack_scan(packed, key)

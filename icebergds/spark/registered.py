@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _LOG4J = "org.apache.logging.log4j."
 _LOGGER = "org.apache.spark.sql.execution.datasources.DataSourceManager"
-_WARNING = "The data source icebergpy replaced a .*"
+_WARNING = "The data source icebergpy(_sealed)? replaced a .*"
 _LOG = logging.getLogger(__name__)
 _quiet: weakref.WeakSet[Any] = weakref.WeakSet()
 
@@ -142,6 +142,16 @@ def need_source(spark: SparkSession) -> None:
         _keep_replacement_quiet(spark)
         spark.dataSource.register(known.source)
         _sources[key] = known.source
+
+
+def need_further_source(spark: SparkSession, source: type[DataSource]) -> None:
+    """Registers a data source of another name with Spark, unless the session has it."""
+    kept = session_of(spark).kept
+    if kept.get(source.name()) is not source:
+        if not is_connect(spark):
+            _keep_replacement_quiet(spark)
+        spark.dataSource.register(source)
+        kept[source.name()] = source
 
 
 def forget_source(spark: SparkSession, plain: type[DataSource]) -> None:

@@ -37,7 +37,7 @@ from icebergds.scan.plan.native_columns import NATIVE_PREFIX
 from icebergds.scan.plan.native_keys import KeyColumns
 from icebergds.scan.plan.stored_names import all_schemas
 from icebergds.scan.read_plan import ReadPlan
-from icebergds.scan.tasks import TaskGroup
+from icebergds.scan.tasks import TaskGroup, has_keys
 from icebergds.spark.errors import own_errors, prepare_thread
 from icebergds.spark.jvm import Title
 from icebergds.spark.key_transport import warn_of_clear_keys
@@ -45,6 +45,7 @@ from icebergds.spark.local_rows import local_batches, no_rows
 from icebergds.spark.native import has_native_scans, has_sizes, native_frame
 from icebergds.spark.native_groups import FileGroup, group_files
 from icebergds.spark.planned_load import PLANNED_SCAN
+from icebergds.spark.sealed_scans import sealed_source
 from icebergds.spark.session import is_connect
 from icebergds.spec.manifest import DataFile
 from icebergds.spec.schema import Schema
@@ -277,8 +278,10 @@ def planned_dataframe(
     groups, it would take the rows to be as few as the groups.
     """
     prepare_thread(spark)
-    packed = base64.b64encode(pack_scan(plan, task_groups)).decode()
-    return spark.read.format("icebergpy").option(PLANNED_SCAN, packed).load()
+    is_sealed = any(map(has_keys, task_groups))
+    source, key = sealed_source(spark) if is_sealed else ("icebergpy", None)
+    packed = base64.b64encode(pack_scan(plan, task_groups, key)).decode()
+    return spark.read.format(source).option(PLANNED_SCAN, packed).load()
 
 
 def count_scan(spark: SparkSession, scan: PlannedScan) -> int:

@@ -50,6 +50,7 @@ from icebergds.errors import (
     CorruptFileError,
     IcebergError,
     InvalidMetadataError,
+    InvalidOptionError,
     UnsupportedFeatureError,
 )
 from icebergds.formats.arrow.types import schema_to_arrow
@@ -555,20 +556,27 @@ def test_keys_are_in_tasks_only_and_never_in_texts(
 
 def test_a_packed_scan_has_its_tasks_encrypted(tmp_path: Path) -> None:
     table = _with_all_kinds(tmp_path)
+    scan_key = bytes(range(32))
     for options in (table.scan()._read_options(None), table.changes()._read_options(None)):
         snapshot, plan = plan_read(table._state, options)
         groups = plan_task_groups(options, table._state, snapshot, plan)
         assert any(map(has_keys, groups))
-        packed = pack_scan(plan, groups)
+        packed = pack_scan(plan, groups, scan_key)
         for group in groups:
             assert pack_task_group(group) not in packed
         for key in _keys(table):
             assert key.encryption_key not in packed
-        found, packed_groups = unpack_scan(packed)
+        # Nor what asks the key service.
+        assert b"key_services" not in packed
+        found, packed_groups = unpack_scan(packed, scan_key)
         assert found == plan
         assert list(map(unpack_task_group, packed_groups)) == groups
-    with pytest.raises(UnsupportedFeatureError, match="keys of their table are not available"):
-        pack_scan(found, groups)
+        with pytest.raises(InvalidOptionError, match="it is of another process"):
+            unpack_scan(packed, bytes(32))
+        with pytest.raises(InvalidOptionError, match="a packed scan holds a"):
+            unpack_scan(packed)
+    with pytest.raises(ValueError, match="packed with a key"):
+        pack_scan(plan, groups)
 
 
 def test_metadata_tables_are_read_and_show_no_keys(tmp_path: Path) -> None:

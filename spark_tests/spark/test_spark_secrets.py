@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import pickle
 from collections.abc import Iterable
 from pathlib import Path
@@ -19,7 +20,7 @@ from spark_writes import save
 from icebergds import load_catalog
 from icebergds.catalog.address import TableAddress
 from icebergds.catalog.loaded_table import load_for_write
-from icebergds.errors import IcebergError
+from icebergds.errors import IcebergError, InvalidOptionError
 from icebergds.operations.read.options import ReadOptions
 from icebergds.operations.read.planned_scan import plan_scan, task_groups_of
 from icebergds.operations.write.options import WriteOptions, parse_write_options
@@ -28,9 +29,14 @@ from icebergds.operations.write.position_changes import (
     RowChangeMode,
     plan_position_change,
 )
-from icebergds.scan.packing import unpack_task_group
-from icebergds.spark import stream_writer as stream_writer_module, writer as writer_module
+from icebergds.scan.packing import pack_scan, unpack_task_group
+from icebergds.spark import (
+    sealed_scans,
+    stream_writer as stream_writer_module,
+    writer as writer_module,
+)
 from icebergds.spark.datasource import IcebergDataSource
+from icebergds.spark.planned_load import PLANNED_SCAN
 from icebergds.spark.reader import IcebergPartition
 from icebergds.spark.write_jobs import plan_job
 from icebergds.spark.writer import IcebergWriter, ReportingTask
@@ -122,6 +128,22 @@ def test_tasks_of_planned_scans_do_not_get_the_password(catalog: dict[str, str])
     table = load_catalog("lake", **catalog).load_table("db.t")
     scan = plan_scan(table._state, ReadOptions(), for_native=False)
     assert not holds_secret(dumps((scan.plan, task_groups_of(scan, scan.files))))
+
+
+def test_tasks_do_not_get_the_key_of_planned_scans(catalog: dict[str, str]) -> None:
+    table = load_catalog("lake", **catalog).load_table("db.t")
+    scan = plan_scan(table._state, ReadOptions(), for_native=False)
+    kind, key = sealed_scans._source()
+    packed = base64.b64encode(pack_scan(scan.plan, task_groups_of(scan, scan.files), key)).decode()
+    source = kind({PLANNED_SCAN: packed})
+    # Spark's planning process gets it with the class.
+    assert key in dumps(source)
+    reader = source.reader(source.schema())
+    partitions = reader.partitions()
+    assert len(partitions) == 1
+    assert not any(key in one for one in (in_closure(reader, source), *unpacked(partitions)))
+    with pytest.raises(InvalidOptionError, match="a packed scan holds a"):
+        IcebergDataSource({PLANNED_SCAN: packed}).schema()
 
 
 @pytest.mark.parametrize(
