@@ -10,6 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from commit.interleaving import InterleavedOperations
 from effort import rounds
 
 from icebergds import RowCounts, Table, load_catalog, load_table
@@ -262,6 +263,57 @@ def test_a_row_id_is_never_given_twice(tmp_path: Path) -> None:
         transaction.__exit__(None, None, None)
     assert load_table(table.location()).metadata_location == other.metadata_location
     assert_no_file_left_over(table)
+
+
+@pytest.mark.parametrize("mode", ["positions", "auto"])
+def test_a_row_that_others_delete_by_key_meanwhile_does_not_come_back_under_its_id(
+    tmp_path: Path, mode: str
+) -> None:
+    """The row is still in its data file, but an equality delete applies to it."""
+    table = new_table(tmp_path, mode=mode)
+    table.append(rows((1, "a", 1), (2, "a", 2)))
+    before = row_ids(table)
+    by_key = {MODE: "equality-deletes"}
+    writer = _interrupted_by(
+        table, lambda it: it.delete_keys(rows((1, "", 0)), "id", options=by_key)
+    )
+    with pytest.raises(ValidationError, match="repeat the operation"):
+        writer.upsert(rows((1, "b", 10)), "id")
+    assert row_ids(table) == {2: before[2]}
+    assert_no_file_left_over(table)
+
+
+def test_a_row_keeps_its_id_if_others_delete_other_rows_by_key_meanwhile(tmp_path: Path) -> None:
+    table = new_table(tmp_path)
+    table.append(rows((1, "a", 1), (2, "a", 2), (3, "a", 3)))
+    before = row_ids(table)
+    by_key = {MODE: "equality-deletes"}
+    writer = _interrupted_by(
+        table, lambda it: it.delete_keys(rows((2, "", 0)), "id", options=by_key)
+    )
+    writer.upsert(rows((1, "b", 10)), "id")
+    assert all_rows(table) == [(1, "b", 10), (3, "a", 3)]
+    assert row_ids(table) == {1: before[1], 3: before[3]}
+
+
+def test_equality_deletes_by_other_columns_leave_it_unknown_whether_a_row_is_there(
+    tmp_path: Path,
+) -> None:
+    table = new_table(tmp_path)
+    table.append(rows((1, "a", 1), (2, "b", 2)))
+    given = {MODE: "equality-deletes"}
+    writer = _interrupted_by(
+        table, lambda it: it.delete_keys(rows((0, "b", 0)), "part", options=given)
+    )
+    with pytest.raises(ValidationError, match="repeat the operation"):
+        writer.upsert(rows((1, "b", 10)), "id")
+
+
+def _interrupted_by(table: Table, other: Callable[[Table], object]) -> Table:
+    """The table for a writer before whose first commit another one commits."""
+    loaded = load_for_write(table._address)
+    others = [lambda: other(load_table(table.location()))]
+    return Table(table._address, loaded.state, InterleavedOperations(loaded.operations, others))
 
 
 def test_a_reader_that_is_read_once_gives_new_ids(tmp_path: Path) -> None:

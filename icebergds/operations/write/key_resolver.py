@@ -29,12 +29,13 @@ from icebergds.operations.write.conversion_tasks import ConversionPlan, write_co
 from icebergds.operations.write.key_search import bytes_of_keys, bytes_to_read, filter_of_keys
 from icebergds.operations.write.table_settings import delete_settings
 from icebergds.reporting import stage
+from icebergds.scan.plan.delete_index import AppliedDeletes
 from icebergds.scan.plan.files import NewDeletes
 from icebergds.scan.plan.packed_files import PackedFiles, plan_packed_files
 from icebergds.scan.plan.partition_filters import PartitionFilters
 from icebergds.scan.plan.splits import SplitOptions
 from icebergds.scan.plan.task_groups import pack_files
-from icebergds.scan.read.deleted_keys import KeyHashing
+from icebergds.scan.read.deleted_keys import KeyHashing, read_deleted_by_key
 from icebergds.scan.read_plan import ReadPlan
 from icebergds.spec.json.name_mapping import table_name_mapping
 from icebergds.spec.manifest import (
@@ -66,14 +67,12 @@ class Resolved:
         replaced: the deletes whose positions are in these, too.
         rows: how many rows they delete.
         keys: how many of the keys some rows have; None if it is not known.
-        row_ids: the ids of these rows, as far as they are known; None for those of `replaced`.
     """
 
     deletes: tuple[DataFile, ...]
     replaced: tuple[DataFile, ...]
     rows: int
     keys: int | None
-    row_ids: npt.NDArray[np.int64] | None
 
 
 class KeyResolver:
@@ -185,8 +184,45 @@ class KeyResolver:
             tuple(own),
             sum(one.rows for one in found.values()),
             _count_distinct(hashes) if is_known else None,
-            None if planned is self._replaced_in else _ids_of(found.values()),
         )
+
+    def has_rows(self, base: CommitBase, row_ids: npt.NDArray[np.int64]) -> bool:
+        """Whether the snapshot, which was resolved, certainly has rows with these ids.
+
+        Others may have added equality deletes since, which delete some of them.
+        """
+        planned = self._plan(base)
+        if planned is self._replaced_in:
+            # They were found there.
+            return True
+        in_files = {path: _by_key([self._compared[path]])[1] for path in planned.own}
+        known = [ids for path, ids in in_files.items() if path not in planned.others]
+        doubtful = row_ids[~np.isin(row_ids, np.concatenate([_NO_IDS, *known]))]
+        if not len(doubtful):
+            return True
+        paths = {p for p in planned.others if np.isin(in_files.get(p, _NO_IDS), doubtful).any()}
+        gone = self._deleted_by_others(base, planned, paths)
+        if gone is None:
+            return False
+        there = np.concatenate([_NO_IDS, *(in_files[path] for path in paths)])
+        return bool((np.isin(doubtful, there) & ~np.isin(doubtful, gone)).all())
+
+    def _deleted_by_others(
+        self, base: CommitBase, planned: _Planned, paths: AbstractSet[str]
+    ) -> npt.NDArray[np.int64] | None:
+        """The ids of rows that equality deletes of others delete; None if they are not known."""
+        mask = np.array([path in paths for path in planned.files.entries.paths.to_pylist()])
+        files = replace(planned.files, deletes=planned.other_deletes).filter(mask)
+        metadata, schema = base.metadata, base.metadata.schema()
+        splits, ids = SplitOptions.of(metadata.properties), [_NO_IDS]
+        for group in pack_files(files, metadata, schema, splits, whole=True):
+            if any(d.equality_ids != self._keys[0].equality_ids for d in group.equality_deletes):
+                return None
+            for found in read_deleted_by_key(self._read_plan(base), group, self._hashing):
+                if found.row_ids is None:
+                    return None
+                ids.append(found.row_ids)
+        return np.concatenate(ids)
 
     def clean_up(self, kept: Iterable[DataFile]) -> None:
         """Deletes the files that no commit needs any longer. Never raises.
@@ -318,6 +354,7 @@ class _Planned:
         before: the identities of all their position deletes, by path.
         others: those to which other equality deletes apply, which may delete the same rows.
         nbytes: how many bytes of their keys are to be read; None if it is not known yet.
+        other_deletes: these deletes, in the places of those of `files`.
     """
 
     snapshot_id: int | None
@@ -326,6 +363,7 @@ class _Planned:
     before: Mapping[str, frozenset[FileKey]]
     others: AbstractSet[str]
     nbytes: int | None = None
+    other_deletes: tuple[AppliedDeletes, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -389,6 +427,13 @@ def _planned(snapshot_id: int, files: PackedFiles, ours: AbstractSet[int], name:
         {path: own[at] for path, at in zip(paths, files.delete_numbers, strict=True)},
         {path: before[at] for path, at in zip(paths, files.delete_numbers, strict=True)},
         {path for path, at in zip(paths, files.delete_numbers, strict=True) if has_others[at]},
+        other_deletes=tuple(
+            replace(
+                deletes,
+                equality_deletes=tuple(e for e in deletes.equality_deletes if id(e) not in ours),
+            )
+            for deletes in files.deletes
+        ),
     )
 
 
@@ -398,10 +443,6 @@ def _by_key(found: Iterable[_Compared]) -> tuple[Hashes, npt.NDArray[np.int64]]:
     both = [(keys, ids) for keys, ids in known if keys is not None and ids is not None]
     hashes, row_ids = zip(*both, strict=True) if both else ((), ())
     return np.concatenate([_NO_KEYS, *hashes]), np.concatenate([_NO_IDS, *row_ids])
-
-
-def _ids_of(found: Iterable[_Compared]) -> npt.NDArray[np.int64]:
-    return np.concatenate([_NO_IDS, *(one.row_ids for one in found if one.row_ids is not None)])
 
 
 def _count_distinct(parts: Iterable[Hashes]) -> int:

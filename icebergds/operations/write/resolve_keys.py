@@ -11,8 +11,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-import numpy as np
-
 from icebergds.catalog.loaded_table import LoadedTable
 from icebergds.commit.base import CommitBase
 from icebergds.commit.file_selection import file_key
@@ -134,9 +132,9 @@ class DeleteResolvedKeys:
         Other errors are those of `RowDelta.produce` and `KeyResolver.resolve`.
         """
         found = self.resolver.resolve(base)
-        given, now = None if self.replaced is None else self.replaced.row_ids, found.row_ids
-        if given is not None and now is not None and not np.isin(given, now).all():
-            # Another row may have one of these ids now.
+        given = None if self.replaced is None else self.replaced.row_ids
+        if given is not None and not self.resolver.has_rows(base, given):
+            # Another row may have one of these ids now, or the row is gone.
             raise ValidationError(
                 f"table {base.name}: another commit changed rows that this change by key replaces, "
                 "and whose row ids the new rows have got; repeat the operation"
