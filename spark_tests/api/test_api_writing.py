@@ -406,6 +406,22 @@ def test_the_snapshot_that_is_checked_from_can_be_given(tmp_path: Path) -> None:
     assert ids_of(table) == [3]
 
 
+@pytest.mark.parametrize("mode", ["equality-deletes", "positions"])
+def test_an_upsert_of_rows_that_were_computed_from_a_snapshot_is_checked_from_it(
+    tmp_path: Path, mode: str
+) -> None:
+    """Else two transfers between the same accounts would lose one of them."""
+    table = new_table(tmp_path)
+    table.append(rows(1, 2))
+    start = str(head(table).snapshot_id)
+    options = {"isolation-level": "serializable", "write.upsert.mode": mode}
+    table.upsert(rows(1), "id", options={**options, "validate-from-snapshot-id": start})
+    with pytest.raises(ValidationError, match="added rows"):
+        table.upsert(rows(2), "id", options={**options, "validate-from-snapshot-id": start})
+    table.upsert(rows(2), "id", options=options)
+    assert ids_of(table) == [1, 2]
+
+
 # What is refused.
 
 

@@ -109,7 +109,9 @@ def prepare_key_change(
         keys_meet=change.keys_meet,
     )
     named = ", ".join(str(schema.find_name(key_id)) for key_id in key_ids)
-    head = state.metadata.head_of(options.branch)
+    read_at = options.validate_from_snapshot_id
+    if read_at is None and (head := state.metadata.head_of(options.branch)) is not None:
+        read_at = head.snapshot_id
     prepared = PreparedDelta(
         options.address,
         options,
@@ -117,7 +119,7 @@ def prepare_key_change(
         state.io,
         state.metadata.table_uuid,
         write.locations.data_location,
-        None if head is None else head.snapshot_id,
+        read_at,
         IsolationLevel(options.isolation_level or IsolationLevel.NONE),
         new_spec=None if delete_spec.spec_id in state.metadata.specs_by_id else delete_spec,
         deletes_are_global=bool(state.metadata.spec().fields) and not delete_spec.fields,
