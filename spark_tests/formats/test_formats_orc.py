@@ -9,6 +9,7 @@ import gzip
 import itertools
 from decimal import Decimal
 from pathlib import Path
+from unittest import mock
 
 import fsspec
 import pyarrow as pa
@@ -28,6 +29,7 @@ from icebergds.errors import (
 )
 from icebergds.formats.arrow.types import schema_to_arrow
 from icebergds.formats.orc.tail import stripes_of
+from icebergds.formats.orc.writer import _OrcSink
 from icebergds.spec.manifest import FileFormat
 from icebergds.spec.name_mapping import MappedField, NameMapping
 from icebergds.spec.schema import Schema
@@ -516,3 +518,15 @@ def test_a_file_of_encrypted_blocks_is_refused(tmp_path):
     path.write_bytes(b"AGS1" + bytes(100))
     with pytest.raises(UnsupportedFeatureError, match=r"stream\.orc is encrypted"):
         read_rows(str(path), Schema((optional(1, "a", LONG),)))
+
+
+@pytest.mark.parametrize("error", [OSError("disk"), KeyboardInterrupt()])
+def test_what_interrupts_a_write_does_not_reach_the_library(error: BaseException) -> None:
+    """Its destructor would end the process."""
+    handle = mock.Mock()
+    handle.write.side_effect = error
+    sink = _OrcSink(handle)
+    assert sink.write(b"ORC") == sink.write(b"ORC") == 3
+    handle.write.assert_called_once()
+    with pytest.raises(type(error)):
+        sink.check()

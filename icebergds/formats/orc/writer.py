@@ -316,14 +316,15 @@ class _OrcSink:
     def __init__(self, handle: pa.NativeFile) -> None:
         self._handle = handle
         self._size = 0
-        self._error: Exception | None = None
+        self._error: BaseException | None = None
 
     def write(self, data: bytes) -> int:
         """Writes to the file, unless a write has failed."""
         if self._error is None:
             try:
                 self._handle.write(data)
-            except Exception as error:
+            except BaseException as error:
+                # Ctrl-C, too, must not reach the library.
                 self._error = error
         self._size += len(data)
         return len(data)
