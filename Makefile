@@ -23,7 +23,8 @@ export PYSPARK_PYTHON = $(CURDIR)/$(BIN)/python
 export ICEBERGDS_JAVA_PYTHON = $(CURDIR)/$(SPARK41)/bin/python
 
 .PHONY: demo cdc encryption maintenance tour test test-plain test-spark test-newest-python test-spark41 \
-	test-every-spark test-tools test-matrix test-wheel nightly check interop docs wheel bench clean
+	test-every-spark test-tools test-matrix test-wheel simulate nightly check interop docs wheel \
+	bench clean
 
 demo: $(VENV)/.installed-for-use
 	$(BIN)/python examples/demo.py
@@ -86,6 +87,12 @@ test-tools: $(TOOLS)/.installed $(NEWEST_TOOLS)/.installed
 # The oldest and the newest packages that are supported, on every Python of the machine.
 test-matrix:
 	$(PYTHON) .ci/matrix.py
+
+# Concurrent writers on storage and catalogs that fail, from new seeds; see docs/reliability.md.
+simulate: $(VENV)/.installed
+	$(BIN)/python -m icebergds.testing.simulate --minutes 4
+	$(BIN)/python -m icebergds.testing.simulate --minutes 4 --catalog filesystem
+	$(BIN)/python -m icebergds.testing.simulate --minutes 2 --kill
 
 # Everything: all examples and rounds, from a new seed; every test of Spark on Spark 4.1 too. A part
 # that fails does not keep the others from running.

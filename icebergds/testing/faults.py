@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 import pyarrow as pa
 
@@ -101,6 +101,25 @@ class Faults:
         raise _as_new(fault.error)
 
 
+class CallFaults(Protocol):
+    """Lets calls of storage and tables fail, as planned (`Faults`) or as drawn."""
+
+    @property
+    def counted(self) -> Collection[str] | None:
+        """Names of the calls that may fail; None for all."""
+        ...
+
+    def around(
+        self, name: str, call: Callable[[], _T], halfway: Callable[[], object] | None = None
+    ) -> _T:
+        """Runs a call, or lets it fail.
+
+        Args:
+            halfway: has a part of the effect of the call.
+        """
+        ...
+
+
 def _as_new(error: BaseException) -> BaseException:
     """An error without the frames that it was raised through before, and all that they hold."""
     error.__cause__ = error.__context__ = None
@@ -127,11 +146,11 @@ def _interrupted(
 class FaultyFileIO(FileIO):
     """A FileIO with faults."""
 
-    def __init__(self, io: FileIO, faults: Faults) -> None:
+    def __init__(self, io: FileIO, faults: CallFaults) -> None:
         super().__init__(io.properties, io.location_map, io.working_directory)
         object.__setattr__(self, "faults", faults)
 
-    faults: Faults
+    faults: CallFaults
 
     def read_bytes(self, location: str) -> bytes:
         return self.faults.around("read_bytes", lambda: FileIO.read_bytes(self, location))
@@ -176,7 +195,7 @@ class _FaultyStream:
     """A Python file with faults."""
 
     stream: pa.NativeFile
-    faults: Faults
+    faults: CallFaults
 
     @property
     def closed(self) -> bool:
