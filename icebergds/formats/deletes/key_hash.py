@@ -8,7 +8,7 @@ so no data, crafted or merely regular, collides in every set.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +23,7 @@ _Lengths = npt.NDArray[np.int64]
 NO_HASH = np.uint64(2**64 - 1)
 """Never the hash of a key; hash tables mark free slots with it."""
 
+_NO_HASHES: Hashes = np.empty(0, np.uint64)
 _HALF = np.uint64(32)
 _GREATEST = NO_HASH - np.uint64(1)
 # Makes nulls hash differently from 0 and the empty string.
@@ -38,6 +39,19 @@ _LOW_BYTES = np.array([(1 << 8 * count) - 1 for count in range(9)], dtype=np.uin
 def new_seed() -> int:
     """A random seed that cannot be guessed."""
     return int.from_bytes(os.urandom(8), "little")
+
+
+def distinct_hashes(parts: Iterable[Hashes]) -> Hashes:
+    """The different hashes of all parts, ascending.
+
+    Sorts, as np.unique of numpy 2.4 takes many times as long if most are different.
+    """
+    hashes = np.concatenate([_NO_HASHES, *parts])
+    if (hashes[1:] > hashes[:-1]).all():
+        return hashes
+    hashes.sort()
+    distinct: Hashes = hashes[np.append(True, hashes[1:] != hashes[:-1])]
+    return distinct
 
 
 def odd_multipliers(seed: int, first: int, count: int) -> Hashes:

@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
+from icebergds.formats.deletes.key_hash import distinct_hashes
+
 UInt64s = npt.NDArray[np.uint64]
 
 NOMINAL_ENTRIES = 4096
@@ -98,8 +100,7 @@ def merge_sketches(sketches: Iterable[ThetaSketch]) -> ThetaSketch:
     """The sketch of all values of some sketches, with at most `NOMINAL_ENTRIES` hashes."""
     given = list(sketches)
     theta = min((sketch.theta for sketch in given), default=_MAX_THETA)
-    every = np.concatenate([_NO_HASHES, *(sketch.hashes for sketch in given)])
-    hashes = _below(np.unique(every), theta)
+    hashes = _below(distinct_hashes(sketch.hashes for sketch in given), theta)
     if len(hashes) > NOMINAL_ENTRIES:
         return ThetaSketch(int(hashes[NOMINAL_ENTRIES]), hashes[:NOMINAL_ENTRIES])
     return ThetaSketch(theta, hashes)

@@ -21,7 +21,7 @@ from icebergds.commit.selection import Mask
 from icebergds.display import counted, size_text
 from icebergds.errors import ValidationError
 from icebergds.expr.nodes import TRUE, Expr
-from icebergds.formats.deletes.key_hash import Hashes, new_seed
+from icebergds.formats.deletes.key_hash import Hashes, distinct_hashes, new_seed
 from icebergds.formats.deletes.position_deletes import only_data_path
 from icebergds.operations.runner import Runner, ThreadRunner, weight_of_files
 from icebergds.operations.write.cleanup import delete_files, delete_files_of_write
@@ -183,7 +183,7 @@ class KeyResolver:
             tuple(new.values()),
             tuple(own),
             sum(one.rows for one in found.values()),
-            _count_distinct(hashes) if is_known else None,
+            len(distinct_hashes(hashes)) if is_known else None,
         )
 
     def has_rows(self, base: CommitBase, row_ids: npt.NDArray[np.int64]) -> bool:
@@ -443,13 +443,6 @@ def _by_key(found: Iterable[_Compared]) -> tuple[Hashes, npt.NDArray[np.int64]]:
     both = [(keys, ids) for keys, ids in known if keys is not None and ids is not None]
     hashes, row_ids = zip(*both, strict=True) if both else ((), ())
     return np.concatenate([_NO_KEYS, *hashes]), np.concatenate([_NO_IDS, *row_ids])
-
-
-def _count_distinct(parts: Iterable[Hashes]) -> int:
-    # Of many hashes, np.unique takes ten times as long.
-    hashes = np.concatenate([_NO_KEYS, *parts])
-    hashes.sort()
-    return int(np.count_nonzero(hashes[1:] != hashes[:-1])) + (len(hashes) > 0)
 
 
 def _place(file: DataFile) -> str:

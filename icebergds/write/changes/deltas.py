@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from icebergds.errors import InvalidDataError
-from icebergds.formats.deletes.key_hash import Hashes
+from icebergds.formats.deletes.key_hash import Hashes, distinct_hashes
 from icebergds.spec.manifest import DataFile, DataFileRef
 
 _NO_HASHES: Hashes = np.empty(0, np.uint64)
@@ -24,11 +24,7 @@ class KeyHashes:
     @classmethod
     def of(cls, parts: Sequence[Hashes]) -> KeyHashes:
         """The distinct hashes of all parts."""
-        hashes = np.concatenate([_NO_HASHES, *parts])
-        if not (hashes[1:] > hashes[:-1]).all():
-            hashes.sort()
-            hashes = hashes[np.append(True, hashes[1:] != hashes[:-1])]
-        return cls(hashes)
+        return cls(distinct_hashes(parts))
 
 
 def refuse_shared_keys(parts: Sequence[KeyHashes], table: str) -> None:

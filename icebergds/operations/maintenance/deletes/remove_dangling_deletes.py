@@ -18,7 +18,7 @@ from icebergds.commit.remove_delete_files import RemoveDeleteFiles
 from icebergds.commit.selection import Mask, read_columns
 from icebergds.commit.snapshot_commit import commit_snapshot
 from icebergds.display import html_result
-from icebergds.formats.deletes.key_hash import Hashes, new_seed
+from icebergds.formats.deletes.key_hash import Hashes, distinct_hashes, new_seed
 from icebergds.formats.deletes.position_deletes import position_batches
 from icebergds.formats.manifests.side_by_side import MANIFEST_READERS
 from icebergds.formats.wrong_counts import Recorded
@@ -147,11 +147,11 @@ def _name_no_live_file(base: CommitBase, suspected: Sequence[_Suspected]) -> lis
             key_metadata=file.key_metadata,
         )
         hashes = [hash_paths(pa.array(batch.paths, pa.string()), seed) for batch in batches]
-        return np.unique(np.concatenate([np.empty(0, np.uint64), *hashes]))
+        return distinct_hashes(hashes)
 
     with ThreadPoolExecutor(MANIFEST_READERS) as pool:
         by_file = list(pool.map(named, suspected))
-        wanted = np.unique(np.concatenate(by_file))
+        wanted = distinct_hashes(by_file)
         live = [np.empty(0, np.uint64)]
         for manifest in live_manifests(base, ManifestContent.DATA):
             hashes = hash_paths(read_columns(base, manifest, ()).file_path, seed)
