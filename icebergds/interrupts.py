@@ -34,7 +34,13 @@ _stop: ContextVar[_Stop | None] = ContextVar("stop", default=None)
 
 @contextmanager
 def stoppable() -> Iterator[None]:
-    """Runs an action that `stop` stops, in all threads that have its context."""
+    """Runs an action that `stop` stops, in all threads that have its context.
+
+    An action within another one is a part of it.
+    """
+    if _stop.get() is not None:
+        yield
+        return
     token = _stop.set(_Stop())
     try:
         yield

@@ -75,7 +75,7 @@ def scan(
 
         return report_of(table.health(branch), known, find_orphans if orphans else None)
 
-    found = list(each_table(tables, measured, jobs))
+    found = each_table(tables, measured, jobs)
     reports = sorted(
         (each.result for each in found if each.result is not None),
         key=lambda report: report.cost.rank,

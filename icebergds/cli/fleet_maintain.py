@@ -8,7 +8,6 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -21,7 +20,7 @@ from icebergds.cli.answer import Answer, Exit, OutputError, plain
 from icebergds.cli.command import end_output, error_data
 from icebergds.cli.complete import complete_names
 from icebergds.cli.keep import Apply, Jobs
-from icebergds.cli.many import NamedTable, OfTable, each_table, tables_of
+from icebergds.cli.many import NamedTable, OfTable, each_table, in_threads, tables_of
 from icebergds.cli.place import Place
 from icebergds.cli.spark import quiet_session
 from icebergds.display import counted, size_text
@@ -71,7 +70,7 @@ def maintain(
     if target is None or "." not in target:
         _refuse_idle_skips(policy, unmatched, every)
     tables = [table for table in every if chosen.of_table(table.name) is not None]
-    measured = list(each_table(tables, lambda table: table.health(), jobs))
+    measured = each_table(tables, lambda table: table.health(), jobs)
     run = _Run(chosen, apply, jobs)
     for failed in measured:
         if failed.error is not None:
@@ -80,9 +79,8 @@ def maintain(
     session: AbstractContextManager[object] = nullcontext()
     if ordered and chosen.needs_spark:
         session = quiet_session()
-    with session, ThreadPoolExecutor(jobs) as pool:
-        for _ in pool.map(run.maintain, ordered):
-            pass
+    with session:
+        in_threads(run.maintain, ordered, jobs)
     run.left_alone = len(every) - len(tables)
     run.unmatched = [rule.match for rule in unmatched]
     if run.output_error is not None and not isinstance(run.output_error, BrokenPipeError):

@@ -63,7 +63,7 @@ def add_keep_commands(app: typer.Typer) -> None:
 
 def health(at: Place, target: Target = None, branch: Branch = None, jobs: Jobs = 1) -> Answer:
     """Shows what a read costs beyond the minimum, and what to do about it."""
-    found = list(each_table(tables_of(at, target), lambda table: table.health(branch), jobs))
+    found = each_table(tables_of(at, target), lambda table: table.health(branch), jobs)
     if len(found) == 1:
         one = _result(found[0])
         return Answer(plain(one), str(one), Exit.DONE if one.is_healthy else Exit.FOUND)
@@ -271,7 +271,7 @@ def _maintained(
             report: MaintenanceReport = error.report
             return report
 
-    found = list(each_table(tables_of(at, target), run, jobs))
+    found = each_table(tables_of(at, target), run, jobs)
     reports = [each.result for each in found if each.result is not None]
     shown: list[str | Grid] = [
         f"{each.name}: {_said(each)}" if each.result is None else str(each.result) for each in found

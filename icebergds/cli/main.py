@@ -8,18 +8,24 @@ import signal
 import sys
 from typing import Any
 
+from icebergds.cli.termination import STATUS, heed_termination, is_terminated
+
 
 def main() -> None:
     """Runs the command with the arguments of the process."""
     _open_closed_streams()
     try:
+        heed_termination()
         status = _status()
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
-        status = 130
+        status = _INTERRUPTED
     # What Python does as it ends has no answer to an interrupt but a trace.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    raise SystemExit(status)
+    raise SystemExit(STATUS if status == _INTERRUPTED and is_terminated() else status)
+
+
+_INTERRUPTED = 130
 
 
 def _status() -> int:

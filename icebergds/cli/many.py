@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextvars import copy_context
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, TypeVar
 
@@ -11,11 +12,15 @@ from icebergds.cli.place import Place, is_location
 from icebergds.display import counted
 from icebergds.errors import IcebergError, NoSuchNamespaceError, NoSuchTableError
 from icebergds.expr.names import quote_name, split_name
+from icebergds.interrupts import check_stopped, stop, stoppable
 
 if TYPE_CHECKING:
     from icebergds import Catalog, Table
 
 T = TypeVar("T")
+U = TypeVar("U")
+
+_SECONDS_TO_A_SIGNAL = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +78,8 @@ def tables_of(at: Place, name: str | None) -> list[NamedTable]:
 
 def each_table(
     tables: Sequence[NamedTable], work: Callable[[Table], T], jobs: int
-) -> Iterator[OfTable[T]]:
-    """Works on tables, so many at a time, and hands over what came of each, in their order."""
+) -> list[OfTable[T]]:
+    """Works on tables, so many at a time, and returns what came of each, in their order."""
 
     def done(table: NamedTable) -> OfTable[T]:
         try:
@@ -82,11 +87,40 @@ def each_table(
         except Exception as error:
             return OfTable(table.name, None, error)
 
-    if jobs == 1 or len(tables) == 1:
-        yield from map(done, tables)
-        return
-    with ThreadPoolExecutor(jobs) as pool:
-        yield from pool.map(done, tables)
+    return in_threads(done, tables, jobs)
+
+
+def in_threads(work: Callable[[U], T], items: Sequence[U], jobs: int) -> list[T]:
+    """Does something with each item, so many at a time; returns what came of them, in their order.
+
+    Ctrl-C stops those that are begun, where that is safe, and begins no other.
+    """
+    if jobs == 1 or len(items) == 1:
+        return [work(item) for item in items]
+    notes: list[str] = []
+
+    def begun(item: U) -> T:
+        check_stopped()
+        try:
+            return work(item)
+        except KeyboardInterrupt as error:
+            notes.extend(getattr(error, "__notes__", ()))
+            raise
+
+    running: list[Future[T]] = []
+    with stoppable(), ThreadPoolExecutor(jobs) as pool:
+        try:
+            running.extend(pool.submit(copy_context().run, begun, item) for item in items)
+            # A signal that comes just before Python waits is seen only after it has waited.
+            while wait(running, _SECONDS_TO_A_SIGNAL).not_done:
+                pass
+            return [each.result() for each in running]
+        except BaseException as error:
+            stop()
+            pool.shutdown(cancel_futures=True)
+            for note in notes:
+                error.add_note(note)
+            raise
 
 
 def note_of(tables: int, sick: int, failed: int) -> str:

@@ -16,6 +16,7 @@ from icebergds.cli.place import Place
 from icebergds.cli.rows import SHOWN, grid_of
 from icebergds.cli.spark import quiet_session
 from icebergds.cli.statements import statements_of
+from icebergds.cli.termination import is_terminated
 from icebergds.errors import InvalidOptionError
 
 if TYPE_CHECKING:
@@ -122,6 +123,8 @@ def _prompt(spark: SparkSession, limit: int | None, as_json: bool) -> None:
                     answer = _answer(spark, statement, limit, as_json)
                     print_answer(answer, as_json=as_json)
             except KeyboardInterrupt:
+                if is_terminated():
+                    raise
                 print_error("interrupted")
             except Exception as error:
                 failed = True
@@ -139,6 +142,8 @@ def _statements() -> Iterator[str]:
         try:
             line = input(prompt)
         except KeyboardInterrupt:
+            if is_terminated():
+                raise
             print()
             lines = []
             continue
