@@ -94,7 +94,10 @@ class RowDelta:
         check_added_data(base, self.isolation, rows)
 
     def _check_equality_delete_specs(self, base: CommitBase) -> None:
-        """Partitioned equality deletes do not apply to data files of other partition specs."""
+        """Partitioned equality deletes do not apply to data files of other partition specs.
+
+        Invariant (docs/commit-model.md): NoRowResurrected; partition specs are not in the model.
+        """
         specs = {f.spec_id for f in self.deletes if f.content is FileContent.EQUALITY_DELETES}
         partitioned = {spec_id for spec_id in specs if not base.spec(spec_id).is_unpartitioned}
         for manifest in base.manifests_of(ManifestContent.DATA) if partitioned else ():
