@@ -95,6 +95,8 @@ def test_an_interrupt_stops_what_threads_do_and_tells_what_they_did() -> None:
 
     def press() -> None:
         begun.wait(30)
+        # Python may not wait yet for a thread that it starts.
+        time.sleep(0.5)
         os.kill(os.getpid(), signal.SIGINT)
 
     def work(number: int) -> None:
