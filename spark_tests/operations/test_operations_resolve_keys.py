@@ -309,6 +309,22 @@ def test_equality_deletes_by_other_columns_leave_it_unknown_whether_a_row_is_the
         writer.upsert(rows((1, "b", 10)), "id")
 
 
+def test_a_row_of_a_transaction_has_no_id_that_a_commit_meanwhile_gave_away(tmp_path: Path) -> None:
+    """A commit to another branch repeats the steps, and their new rows get later ids."""
+    table = new_table(tmp_path)
+    table.append(rows((1, "a", 1)))
+    with table.manage_snapshots() as manage:
+        manage.create_branch("other")
+    transaction = table.transaction()
+    transaction.append(rows((5, "a", 1)))
+    transaction.upsert(rows((5, "b", 2)), "id")
+    load_table(table.location()).append(rows((9, "a", 1)), branch="other")
+    with pytest.raises(ValidationError, match="repeat the operation"):
+        transaction.commit_transaction()
+    assert all_rows(table) == [(1, "a", 1)]
+    assert_no_file_left_over(table)
+
+
 def _interrupted_by(table: Table, other: Callable[[Table], object]) -> Table:
     """The table for a writer before whose first commit another one commits."""
     loaded = load_for_write(table._address)

@@ -106,6 +106,8 @@ class KeyResolver:
         # What position deletes delete is not found again: if one is gone, its data file is
         # compared again. New vectors have the rows of older ones.
         self._before: dict[str, frozenset[FileKey]] = {}
+        # Steps of a transaction that are repeated give their files other ids of rows.
+        self._first_row_ids: dict[str, int | None] = {}
         self._written: list[DataFile] = []
         self._rounds = 0
         self._planned: _Planned | None = None
@@ -272,7 +274,8 @@ class KeyResolver:
         parent, metadata = base.parent, base.metadata
         if parent is None:
             return _Planned(None, PackedFiles.of(()), {}, {}, frozenset())
-        if self._planned is not None and self._planned.snapshot_id == parent.snapshot_id:
+        # Attempts of a transaction's earlier step have the same id.
+        if self._planned is not None and self._planned.manifest_list == parent.manifest_list:
             return self._planned
         spec = _spec_for(self._spec, base)
         keys = self._keys
@@ -301,15 +304,17 @@ class KeyResolver:
             # Then the deletes do not apply to other partitions either.
             by_partition=not spec.is_unpartitioned,
         )
-        self._planned = _planned(parent.snapshot_id, files, ours, base.name)
+        self._planned = _planned(parent.manifest_list, files, ours, base.name)
         return self._planned
 
     def _compare(self, base: CommitBase, planned: _Planned, has_vectors: bool) -> None:
         """Compares the data files that were not, or have got another deletion vector since."""
         paths, before = planned.files.entries.paths.to_pylist(), planned.before
+        row_ids = dict(zip(paths, planned.files.entries.first_row_id.to_pylist(), strict=True))
         is_known = [
             (known := self._before.get(path)) is not None
             and (known == before[path] if has_vectors else known <= before[path])
+            and self._first_row_ids[path] == row_ids[path]
             for path in paths
         ]
         files = planned.files.filter(~np.array(is_known, np.bool_))
@@ -342,6 +347,7 @@ class KeyResolver:
             for path, one in zip(paths, compared, strict=True):
                 self._compared[path] = one
                 self._before[path] = before[path]
+                self._first_row_ids[path] = row_ids[path]
 
 
 @dataclass(slots=True)
@@ -349,6 +355,7 @@ class _Planned:
     """The data files of a snapshot that may have the keys.
 
     Attributes:
+        manifest_list: of the snapshot.
         files: with only the new ones among their equality deletes.
         own: their position deletes that apply to no other file, by path.
         before: the identities of all their position deletes, by path.
@@ -357,7 +364,7 @@ class _Planned:
         other_deletes: these deletes, in the places of those of `files`.
     """
 
-    snapshot_id: int | None
+    manifest_list: str | None
     files: PackedFiles
     own: Mapping[str, Sequence[DataFile]]
     before: Mapping[str, frozenset[FileKey]]
@@ -398,7 +405,9 @@ def _spec_for(spec: PartitionSpec, base: CommitBase) -> PartitionSpec:
     return PartitionSpec(max(specs) + 1)
 
 
-def _planned(snapshot_id: int, files: PackedFiles, ours: AbstractSet[int], name: str) -> _Planned:
+def _planned(
+    manifest_list: str | None, files: PackedFiles, ours: AbstractSet[int], name: str
+) -> _Planned:
     # Many files share one tuple of deletes.
     kept: dict[int, tuple[ManifestEntry, ...]] = {}
     of_keys = [deletes.equality_deletes for deletes in files.deletes]
@@ -416,7 +425,7 @@ def _planned(snapshot_id: int, files: PackedFiles, ours: AbstractSet[int], name:
     own = [[f for f in of_file if only_data_path(f) is not None] for of_file in by_position]
     before = [frozenset(map(file_key, of_file)) for of_file in by_position]
     return _Planned(
-        snapshot_id,
+        manifest_list,
         replace(
             files,
             deletes=tuple(
