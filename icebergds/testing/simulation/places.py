@@ -6,7 +6,7 @@ import dataclasses
 import itertools
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -174,6 +174,11 @@ class SimulatedFileIO(FaultyFileIO):
     def open_output(self, location: str) -> pa.NativeFile:
         self._touch(location)
         return super().open_output(location)
+
+    def delete_all(self, locations: Iterable[str]) -> None:
+        # Nothing is asked of the storage if there is nothing to delete.
+        if given := list(locations):
+            super().delete_all(given)
 
     def exists(self, location: str) -> bool:
         return self.faults.around("exists", lambda: FileIO.exists(self, location))
