@@ -40,7 +40,7 @@ class GcpKmsClient:
                 "Google Cloud KMS needs the package google-cloud-kms: pip install "
                 "'icebergds[encryption-gcp]'"
             ) from None
-        address: dict[str, str] = {}
+        address: dict[str, Any] = {}
         if endpoint := properties.get(_ENDPOINT):
             parts = urlsplit(endpoint if "://" in endpoint else f"https://{endpoint}")
             address = {"host": parts.netloc, "url_scheme": parts.scheme}
