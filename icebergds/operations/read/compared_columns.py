@@ -124,7 +124,7 @@ def _widest(schema: Schema, known: Mapping[int, Sequence[NestedField]]) -> Schem
 
 
 def _can_be_one(old: NestedField, read: NestedField) -> bool:
-    """Whether columns of one id have types that can be read as one; ids may be given anew."""
+    """Whether columns of one id have types that can be read as one; ids may be given again."""
     others = {field.field_id: field.field_type for field in walk((old,))}
     for field in walk((read,)):
         kind = others.get(field.field_id, field.field_type)
