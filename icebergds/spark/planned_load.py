@@ -9,8 +9,12 @@ from icebergds.errors import InvalidOptionError
 from icebergds.scan.packing import unpack_scan
 from icebergds.scan.read_plan import ReadPlan
 
-PLANNED_SCAN = "planned-scan"
-"""The option that holds a whole planned scan; if it is set, other options are ignored."""
+PLANNED_SCAN = "planned-scan-secret"
+"""The option that holds a whole planned scan; if it is set, other options are ignored.
+
+Spark shows options in plans, also in its event log. The scan has the credentials of its storage,
+so the name is one of those whose values Spark leaves out there (`spark.redaction.regex`).
+"""
 
 
 def planned_load(

@@ -15,8 +15,10 @@ from icebergds.catalog.address import TableAddress
 from icebergds.errors import InvalidFilterError, InvalidOptionError
 from icebergds.expr.sql import parse_filter
 from icebergds.formats.wrong_counts import WrongCounts
+from icebergds.io.fileio import FileIO
 from icebergds.io.storage_options import STORAGE_OPTIONS
 from icebergds.operations.options import foreign
+from icebergds.operations.options.values import HIDDEN_PROPERTIES
 from icebergds.operations.read import options as read_options
 from icebergds.operations.read.change_options import (
     CHANGE_OPTIONS,
@@ -29,6 +31,7 @@ from icebergds.operations.read.options import (
     parse_load_options,
     parse_read_options,
     refuse_stream_options,
+    scan_options,
     split_options,
 )
 from icebergds.operations.read.stream_options import (
@@ -501,6 +504,22 @@ def test_a_load_names_its_table_and_what_to_read_of_it() -> None:
         {"s3://old/": "/new/"},
     )
     assert options == ReadOptions(TimeTravel(branch="dev"))
+
+
+def test_the_load_of_a_scan_has_the_storage_of_its_table() -> None:
+    storage = {"adls.account-key": "x", "s3.secret-access-key": "y", "storage-schemes": "oss"}
+    given = scan_options(FileIO(storage, {"a": "/b"}), {"branch": "dev", "tag": None}, {})
+    address, options = parse_load_options({**given, "path": "/t/metadata/v1.metadata.json"})
+    assert address.storage_properties == storage
+    assert address.location_map["a"] == "/b"
+    assert options == ReadOptions(TimeTravel(branch="dev"))
+
+
+@pytest.mark.parametrize("text", ["secret", "[]", '{"s3.endpoint": 1}'])
+def test_malformed_properties_of_a_storage_are_refused_without_showing_them(text: str) -> None:
+    with pytest.raises(InvalidOptionError, match=f"'{HIDDEN_PROPERTIES}': ") as refused:
+        parse_load_options({"path": "/t", HIDDEN_PROPERTIES: text})
+    assert text not in str(refused.value).partition(": ")[2]
 
 
 def test_a_load_of_several_tables_is_refused() -> None:

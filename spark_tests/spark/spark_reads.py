@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import pickle
@@ -160,3 +161,16 @@ def connect_server() -> Iterator[str]:
     with process:
         assert process.stdout is not None
         yield f"sc://localhost:{int(process.stdout.readline())}"
+
+
+def spellings(secret: bytes) -> Iterator[bytes]:
+    """How a secret may stand in a text: as bytes, numbers, and in base64, wherever it begins."""
+    yield from (secret, secret.hex().encode(), secret.hex().upper().encode())
+    yield repr(secret)[2:-1].encode()
+    yield ",".join(map(str, secret)).encode()
+    yield ", ".join(str(byte - 256 * (byte > 127)) for byte in secret).encode()
+    for before in range(3):
+        # Without the characters that also depend on what is around the secret.
+        text = base64.b64encode(bytes(before) + secret)
+        first = -(-8 * before // 6)
+        yield text[first : 8 * (before + len(secret)) // 6]

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import base64
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from pyspark.sql import SparkSession
-from spark_reads import ids, ids_of_each, message_of, session_conf
+from pyspark.sql import DataFrame, SparkSession
+from spark_reads import ids, ids_of_each, message_of, session_conf, spellings
 from spark_tables import ALL_PEOPLE, DELETED_PEOPLE, LIVE_PEOPLE, people
 
 from icebergds import Table, load_table
@@ -16,8 +17,11 @@ from icebergds.errors import InvalidOptionError
 from icebergds.operations.read.options import ReadOptions
 from icebergds.operations.read.snapshot_read import plan_read
 from icebergds.scan.packing import pack_scan
+from icebergds.spark.planned_load import PLANNED_SCAN
 
 pytestmark = pytest.mark.spark
+
+SECRET = "hunter2-of-the-storage"
 
 
 @pytest.fixture(scope="module")
@@ -177,7 +181,7 @@ def test_a_planned_scan_takes_no_other_schema(spark: SparkSession, table: Table)
     snapshot, plan = plan_read(table._state, ReadOptions())
     assert snapshot is not None
     packed = base64.b64encode(pack_scan(plan, [])).decode()
-    reader = spark.read.format("icebergpy").option("planned-scan", packed)
+    reader = spark.read.format("icebergpy").option(PLANNED_SCAN, packed)
     assert reader.load().columns == ["id", "name", "at"]
     loaded = reader.schema("name string, id bigint").load()
     assert "load it without a schema" in message_of(loaded.collect)
@@ -185,5 +189,31 @@ def test_a_planned_scan_takes_no_other_schema(spark: SparkSession, table: Table)
 
 @pytest.mark.parametrize("text", ["x", "AAAA", "gASVCwAAAAAAAACMB2V2YWyUk5Qu"])
 def test_planned_scans_of_others_are_refused(spark: SparkSession, text: str) -> None:
-    reader = spark.read.format("icebergpy").option("planned-scan", text)
+    reader = spark.read.format("icebergpy").option(PLANNED_SCAN, text)
     assert "InvalidOptionError" in message_of(lambda: reader.load().collect())
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        pytest.param(
+            lambda table, spark: table.scan(columns=["_deleted"]).to_df(spark), id="planned"
+        ),
+        pytest.param(lambda table, spark: table.changes().to_df(spark), id="changes"),
+        pytest.param(
+            lambda table, spark: table.scan(options={"pushdown": "true"}).to_df(spark),
+            id="pushdown",
+        ),
+        pytest.param(lambda table, spark: table.inspect.to_df(spark, "all_files"), id="metadata"),
+    ],
+)
+def test_spark_shows_no_secret_of_a_storage(
+    spark: SparkSession, warehouse: Path, frame: Callable[..., DataFrame]
+) -> None:
+    """In plans that it writes into its event log, such as that of a new temporary view."""
+    location = str(warehouse / "db" / "people")
+    properties = {"adls.account-key": SECRET, "adls.connection-string": f"AccountKey={SECRET}"}
+    df = frame(load_table(location, properties=properties), spark)
+    shown = df._jdf.queryExecution().analyzed().collectLeaves().head().verboseStringWithOperatorId()
+    assert "-secret=***" in shown
+    assert not [text for text in spellings(SECRET.encode()) if text in shown.encode()]

@@ -20,6 +20,13 @@ _Value = TypeVar("_Value")
 CATALOG_PREFIX = "catalog."
 """Prefix of catalog properties."""
 
+HIDDEN_PROPERTIES = "storage-properties-secret"
+"""The option that holds the storage properties of a loaded table, as JSON.
+
+Spark shows options in plans, also in its event log. It leaves out the values of those whose names
+look secret (`spark.redaction.regex`), which that of `adls.account-key` does not.
+"""
+
 
 def parse(
     given: Mapping[str, str],
@@ -111,7 +118,7 @@ def address_of(given: Mapping[str, str], path: str) -> TableAddress:
         path,
         given.get("catalog"),
         without_prefix(given, CATALOG_PREFIX),
-        storage_properties_of(given),
+        parse(given, HIDDEN_PROPERTIES, _hidden, {}, quoted=False) | storage_properties_of(given),
         parse(given, "location-map", location_map, {}, quoted=False),
     )
 
@@ -125,8 +132,14 @@ def without_prefix(given: Mapping[str, str], prefix: str) -> dict[str, str]:
 
 def is_of_address(name: str) -> bool:
     """Whether an option (its name in lower case) names the table, its catalog or its storage."""
-    of_table = name in ("path", "catalog", "location-map") or name.startswith(CATALOG_PREFIX)
-    return of_table or is_of_storage(name)
+    if name in ("path", "catalog", "location-map", HIDDEN_PROPERTIES):
+        return True
+    return name.startswith(CATALOG_PREFIX) or is_of_storage(name)
+
+
+def hidden_properties(properties: Mapping[str, str]) -> dict[str, str]:
+    """Storage properties as one option of a load, whose value Spark does not show."""
+    return {HIDDEN_PROPERTIES: json.dumps(properties)} if properties else {}
 
 
 def one_of(*values: str) -> Callable[[str], str]:
@@ -207,3 +220,5 @@ def json_object(example: str) -> Callable[[str], dict[str, str]]:
 
 location_map = json_object('{"s3://old/prefix/": "file:///new/"}')
 """Converts a JSON object that maps location prefixes to their replacements."""
+
+_hidden = json_object('{"s3.region": "eu-west-1"}')

@@ -22,6 +22,7 @@ from icebergds.operations.options.values import (
     CATALOG_PREFIX,
     address_of,
     boolean,
+    hidden_properties,
     integer,
     is_of_address,
     known_zone,
@@ -387,7 +388,7 @@ def scan_options(
     # Relative paths are relative to this process, but the data source runs in another one.
     location_map = {"": io.working_directory, **io.location_map}
     return {
-        **storage_properties_of(io.all_properties),
+        **hidden_properties(storage_properties_of(io.all_properties)),
         "location-map": json.dumps(location_map),
         **named,
         **further,

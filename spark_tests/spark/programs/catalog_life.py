@@ -91,9 +91,23 @@ def live(spark: SparkSession, name: str, directory: str) -> dict[str, Any]:
     seen["compacted"] = rows()
     files = spark.read.format("icebergpy").table(f"{table_name}.files")
     seen["files"] = files.where("content = 0").count() == len(table.refresh().inspect.data_files())
+    _show(spark, table)
     seen["tables"] = sorted(".".join(found) for found in catalog.list_tables(database))
     seen["by SQL"] = _by_sql(spark, name, database)
     return seen
+
+
+def _show(spark: SparkSession, table: icebergds.Table) -> None:
+    """Makes views of all kinds of loads, whose options Spark shows then."""
+    for number, df in enumerate(
+        (
+            table.changes().to_df(spark),
+            table.scan(columns=["id", "_deleted"]).to_df(spark),
+            table.scan(options={"pushdown": "true"}).to_df(spark),
+            table.inspect.to_df("position_deletes", spark),
+        )
+    ):
+        df.createOrReplaceTempView(f"view_{number}")
 
 
 def _by_sql(spark: SparkSession, name: str, database: str) -> dict[str, Any]:
