@@ -9,7 +9,11 @@ from __future__ import annotations
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Self
+from io import BytesIO
+from typing import Any, Self
+
+import fastavro
+from fastavro import schemaless_reader, schemaless_writer
 
 from icebergds.encryption.ciphers import KEY_LENGTHS
 from icebergds.errors import CorruptFileError, InvalidOptionError, UnsupportedFeatureError
@@ -17,7 +21,18 @@ from icebergds.spec.table_properties import ENCRYPTION_DATA_KEY_LENGTH, ENCRYPTI
 
 _VERSION = 1
 _PREFIX_LENGTH = 16
-_LONGEST_VARINT = 10
+_FIELDS: dict[str, str | list[str]] = {
+    "encryption_key": "bytes",
+    "aad_prefix": ["null", "bytes"],
+    "file_length": ["null", "long"],
+}
+_RECORD = fastavro.parse_schema(
+    {
+        "type": "record",
+        "name": "StandardKeyMetadata",
+        "fields": [{"name": name, "type": avro_type} for name, avro_type in _FIELDS.items()],
+    }
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,15 +51,9 @@ class KeyMetadata:
 
     def serialized(self) -> bytes:
         """Encodes it as in manifests and in the keys of manifest lists."""
-        length = self.file_length
-        return b"".join(
-            (
-                bytes((_VERSION,)),
-                _bytes(self.encryption_key),
-                b"\x00" if self.aad_prefix is None else b"\x02" + _bytes(self.aad_prefix),
-                b"\x00" if length is None else b"\x02" + _long(length),
-            )
-        )
+        stream = BytesIO()
+        schemaless_writer(stream, _RECORD, {name: getattr(self, name) for name in _FIELDS})
+        return bytes((_VERSION,)) + stream.getvalue()
 
     def of_length(self, file_length: int) -> Self:
         """The same key, of a file with this stored length."""
@@ -98,65 +107,19 @@ def parse_key_metadata(data: bytes, where: str) -> KeyMetadata:
             f"{where} is encrypted with key metadata that is not supported: it has {found}, "
             f"expected version {_VERSION}"
         )
-    reader = _Reader(data, where)
-    key = reader.bytes()
-    prefix = reader.bytes() if reader.is_present() else None
-    length = reader.long() if reader.is_present() else None
-    if reader.at != len(data):
-        raise _damaged(where, f"{len(data) - reader.at} bytes follow its end")
+    stream = BytesIO(data[1:])
+    try:
+        record: Any = schemaless_reader(stream, _RECORD, None)
+    except Exception as error:
+        raise _damaged(where, f"it is no Avro record ({type(error).__name__})") from None
+    if left := len(data) - 1 - stream.tell():
+        raise _damaged(where, f"{left} bytes follow its end")
+    key, length = record["encryption_key"], record["file_length"]
     if len(key) not in KEY_LENGTHS:
         raise _damaged(where, f"its key has {len(key)} bytes; AES keys have 16, 24 or 32")
     if length is not None and length < 0:
         raise _damaged(where, f"its file length is {length}")
-    return KeyMetadata(key, prefix, length)
-
-
-class _Reader:
-    """Decodes Avro's binary values one after the other."""
-
-    def __init__(self, data: bytes, where: str) -> None:
-        self._data = data
-        self._where = where
-        self.at = 1
-
-    def long(self) -> int:
-        value = 0
-        for shift in range(_LONGEST_VARINT):
-            if self.at >= len(self._data):
-                break
-            byte = self._data[self.at]
-            self.at += 1
-            value |= (byte & 0x7F) << 7 * shift
-            if byte < 0x80:
-                return (value >> 1) ^ -(value & 1)
-        raise _damaged(self._where, "a number in it does not end")
-
-    def bytes(self) -> bytes:
-        length = self.long()
-        if not 0 <= length <= len(self._data) - self.at:
-            raise _damaged(self._where, "it is cut off")
-        self.at += length
-        return self._data[self.at - length : self.at]
-
-    def is_present(self) -> bool:
-        branch = self.long()
-        if branch not in (0, 1):
-            raise _damaged(self._where, "an optional value in it is neither null nor present")
-        return branch == 1
-
-
-def _long(value: int) -> bytes:
-    left = value << 1
-    out = bytearray()
-    while left > 0x7F:
-        out.append(left & 0x7F | 0x80)
-        left >>= 7
-    out.append(left)
-    return bytes(out)
-
-
-def _bytes(value: bytes) -> bytes:
-    return _long(len(value)) + value
+    return KeyMetadata(key, record["aad_prefix"], length)
 
 
 def _damaged(where: str, problem: str) -> CorruptFileError:

@@ -45,9 +45,9 @@ def test_key_metadata_that_is_cut_off_or_longer_is_refused(key: KeyMetadata, at:
     ("stored", "problem"),
     [
         (b"\x01\x1e" + _KEY[:15] + b"\x00\x00", "its key has 15 bytes"),
-        (_PLAIN + b"\x04", "neither null nor present"),
+        (_PLAIN + b"\x04", "no Avro record"),
         (_PLAIN + b"\x02\x01", "its file length is -1"),
-        (b"\x01" + b"\xff" * 12, "does not end"),
+        (b"\x01" + b"\xff" * 12, "no Avro record"),
     ],
 )
 def test_other_key_metadata_is_refused_without_showing_it(stored: bytes, problem: str) -> None:
