@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
-from effort import some
+from effort import IS_NIGHTLY, some
 from java_process import JavaProcess
 from oracles.canon import canonical_rows
 from oracles.comparison import difference
@@ -32,6 +33,7 @@ _WAYS = [
     (3, "copy-on-write"),
     (3, "merge-on-read"),
 ]
+_RACES = 5 if IS_NIGHTLY else 1
 _LINEAGE = ["id", "_row_id", "_last_updated_sequence_number"]
 
 
@@ -74,6 +76,31 @@ def test_java_changes_and_maintains_a_table_between_our_writes(
     table.table.refresh().overwrite(table.arrow([{"id": 40, "s": "a", "v": 40}]), "s = 'a'")
     kept = {1, 5, 7, 8, 10, 11}
     rows = {id: v for id, v in rows.items() if id in kept} | {40: 40}
+    _agree(java_process, table, rows, version)
+
+
+@pytest.mark.parametrize("version", [2, 3])
+def test_java_compacts_a_table_beside_changes_by_key(
+    java_process: JavaProcess, our_writer: Writer, version: int
+) -> None:
+    """They delete rows by position in files that Java replaces meanwhile, if it comes to that."""
+    name = f"compacted_beside_v{version}"
+    columns = [("id!", "int"), ("s", "string"), ("v", "long")]
+    modes = {"write__upsert__mode": "positions", "commit__retry__num_retries": "1000"}
+    table = our_writer.create(name, columns, partition="bucket(4, id)", version=version, **modes)
+    rows = dict.fromkeys(range(40), 0)
+    for first in range(0, len(rows), 10):
+        table.append([{"id": i, "s": "new", "v": 0} for i in range(first, first + 10)])
+    # A commit for each partition, some of which fail because files have other deletes now.
+    options = "'rewrite-all', 'true', 'partial-progress.enabled', 'true'"
+    call = f"rewrite_data_files(table => 'db.{name}', options => map({options}))"
+    with ThreadPoolExecutor(1) as pool:
+        for number in range(_RACES):
+            changes = pool.submit(_change_by_key, table, rows, 10 * number)
+            while not changes.done():
+                java_process.ask("sql", statement=f"CALL oracle.system.{call}")
+            changes.result()
+    assert table.table.refresh().scan().count() == len(rows)
     _agree(java_process, table, rows, version)
 
 
@@ -136,6 +163,18 @@ def test_pyiceberg_and_we_commit_to_one_catalog_in_turn(tmp_path: Path) -> None:
     for read in (ours.refresh().scan().to_arrow(), table.scan().to_arrow()):
         rows = zip(read["id"].to_pylist(), read["s"].to_pylist(), strict=True)
         assert sorted(rows) == expected
+
+
+def _change_by_key(table: OurTable, rows: dict[int, int], first: int) -> None:
+    """Upserts, each of which replaces a row and brings one, and the deletion of the first row."""
+    for change in range(first + 1, first + 9):
+        new = {20 + change * 7 % 20: change, 100 + change: change}
+        changed = [{"id": i, "s": "changed", "v": v} for i, v in new.items()]
+        table.table.upsert(table.arrow(changed), keys=["id"])
+        rows |= new
+    gone = min(rows)
+    table.table.delete_keys(pa.table({"id": pa.array([gone], pa.int32())}), keys=["id"])
+    del rows[gone]
 
 
 def _insert(java: JavaProcess, table: OurTable, rows: dict[int, bytes | None]) -> None:

@@ -270,7 +270,8 @@ def test_queries_read_the_columns_and_rows_that_they_need(
     front.conf.set("spark.icebergpy.catalog.lake.warehouse", str(tmp_path))
     register(front)
     catalog.create_namespace("db")
-    table = catalog.create_table("db.t", "id bigint, name string")
+    mode = {"write.upsert.mode": "equality-deletes"}
+    table = catalog.create_table("db.t", "id bigint, name string", properties=mode)
     table.append(arrow([(1, 1, "a")]).select(["id", "name"]))
     with table.update_spec() as update:
         update.add_field("bucket(2, id)")
