@@ -50,6 +50,9 @@ class Property(NamedTuple, Generic[_Value, _Unset]):
     kind: Kind[_Value]
     default: _Unset
 
+    def __str__(self) -> str:
+        return self.name
+
     def of(self, properties: Mapping[str, str], *, deletes: bool = False) -> _Value | _Unset:
         """The value in a table's properties, or the default if it is not set.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +31,11 @@ from icebergds.operations.write.cleanup import delete_files
 from icebergds.operations.write.options import WriteOptions
 from icebergds.spec.manifest import DataFile, FileContent
 from icebergds.spec.snapshot import RefType, SnapshotRef
-from icebergds.spec.updates.table_updates import SetSnapshotRef, UpgradeFormatVersion
+from icebergds.spec.updates.table_updates import (
+    SetProperties,
+    SetSnapshotRef,
+    UpgradeFormatVersion,
+)
 
 
 def data_file_of(table: DeltaTable) -> DataFile:
@@ -85,6 +90,21 @@ def test_files_that_others_change_again_and_again_count_as_failed(
     done = rewrite(table, ALL, others=[lambda: replace_by_itself(table)] * 3)
     assert (done.rewritten_data_files_count, done.failed_data_files_count) == (0, 1)
     assert "1 data file not rewritten: others changed them" in caplog.text
+
+
+@pytest.mark.parametrize("version", [2, 3])
+def test_rows_are_deleted_as_often_meanwhile_as_commits_are_tried_again(
+    tmp_path: Path, version: int
+) -> None:
+    table = ten_files(tmp_path, version=version)
+    table.table.change(SetProperties({"commit.retry.num-retries": "4"}))
+    others = [partial(table.change_where, lambda row, i=i: row["id"] == i) for i in range(40)]
+    with pytest.raises(ValidationError, match=r"again and again, 20 times; .*num-retries to more"):
+        rewrite(table, others=others[:20])
+    assert numbers(table) == [*range(20, 100)]
+    table.table.change(SetProperties({"commit.retry.num-retries": "21"}))
+    rewrite(table, others=others[20:])
+    assert numbers(table) == [*range(40, 100)]
 
 
 def test_newer_deletes_by_key_of_the_new_spec_spare_rows_of_the_old_one(

@@ -44,11 +44,16 @@ from icebergds.scan.tasks import ScanTaskGroup
 from icebergds.spec.manifest import DataFile, DataFileRef
 from icebergds.spec.metadata import TableMetadata
 from icebergds.spec.snapshot import Snapshot
-from icebergds.spec.table_properties import DELETE_GRANULARITY, DELETE_TARGET_FILE_SIZE_BYTES
+from icebergds.spec.table_properties import (
+    COMMIT_NUM_RETRIES,
+    DELETE_GRANULARITY,
+    DELETE_TARGET_FILE_SIZE_BYTES,
+)
 from icebergds.write.deletes.row_deletes import DeleteSettings
 
 _LOG = logging.getLogger(__name__)
-# Each round of moves takes less time than the rewrite, so others have less time to delete.
+# So often at least: each round of moves takes less time than the rewrite, so others have less time
+# to delete.
 _ROUNDS = 20
 
 
@@ -97,8 +102,9 @@ def commit_groups(commit: RewriteCommit, groups: Sequence[RewrittenGroup]) -> Co
     left = [_Group(group) for group in groups]
     dropped: list[_Group] = []
     applied, newest = _applied(commit, groups), commit.snapshot.snapshot_id
+    rounds = max(_ROUNDS, COMMIT_NUM_RETRIES.of(commit.table.metadata.properties))
     try:
-        for _ in range(_ROUNDS):
+        for _ in range(rounds):
             if not left:
                 return CommittedGroups(None, [], [group.rewritten for group in dropped])
             try:
@@ -126,8 +132,8 @@ def commit_groups(commit: RewriteCommit, groups: Sequence[RewrittenGroup]) -> Co
             left = [group for group in left if group not in gone]
         raise ValidationError(
             f"table {commit.table.name}: rows of the files that were rewritten were deleted again "
-            f"and again, {_ROUNDS} times; rewrite fewer files at once, with 'where' or the option "
-            "'max-files-to-rewrite'"
+            f"and again, {rounds} times; rewrite fewer files at once, with 'where' or the option "
+            f"'max-files-to-rewrite', or set {COMMIT_NUM_RETRIES} to more"
         )
     except CommitStateUnknownError:
         raise
