@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from icebergds.encryption.key_metadata import KeyMetadata
 from icebergds.formats.data_file.write_properties import WriteProperties
 from icebergds.formats.data_reader import (
     DataFileReader,
@@ -52,6 +53,7 @@ def open_file(
     *,
     table_schema: Schema | None = None,
     name_mapping: NameMapping | None = None,
+    key: KeyMetadata | None = None,
 ) -> AbstractContextManager[DataFileReader]:
     return open_data_file(
         FileIO(),
@@ -59,7 +61,18 @@ def open_file(
         file_format,
         table_schema=table_schema or Schema(()),
         name_mapping=name_mapping,
+        key_metadata=None if key is None else key.serialized(),
     )
+
+
+def encrypting(key: KeyMetadata | None, **more: Any) -> dict[str, Any]:
+    """The options of `write_parquet` that encrypt a file; `more` are options of pyarrow's keys."""
+    if key is None:
+        return {}
+    from pyarrow.parquet.encryption import create_encryption_properties
+
+    given = {"aad_prefix": key.aad_prefix, "store_aad_prefix": False, **more}
+    return {"encryption_properties": create_encryption_properties(key.encryption_key, **given)}
 
 
 def read_batches(
@@ -70,9 +83,12 @@ def read_batches(
     name_mapping: NameMapping | None = None,
     constants: Mapping[int, Any] | None = None,
     split: tuple[int | None, int | None] = (None, None),
+    key: KeyMetadata | None = None,
     **request: Any,
 ) -> list[PositionedBatch]:
-    with open_file(location, file_format, table_schema=schema, name_mapping=name_mapping) as reader:
+    with open_file(
+        location, file_format, table_schema=schema, name_mapping=name_mapping, key=key
+    ) as reader:
         asked = ReadRequest(schema, constants or {}, **request)
         return list(reader.batches(asked, *split))
 

@@ -12,11 +12,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from built.data_files import read_batches, rows_of, with_id, write_parquet
+from built.data_files import encrypting, read_batches, rows_of, with_id, write_parquet
 from built.schemas import optional
 from effort import examples
 from hypothesis import given, strategies as st
 
+from icebergds.encryption.key_metadata import KeyMetadata
 from icebergds.errors import CorruptFileError
 from icebergds.expr.bind import bind
 from icebergds.expr.evaluate import matches
@@ -395,9 +396,10 @@ LAYOUTS = st.fixed_dictionaries(
     row_filter=FILTERS,
     layout=LAYOUTS,
     batch_size=st.integers(1, 40),
+    key=st.sampled_from([None, *(KeyMetadata(bytes(length), b"file") for length in (16, 32))]),
 )
 def test_rows_that_a_filter_selects_are_those_of_reading_everything(
-    tmp_path_factory, rows, sort_by, row_filter, layout, batch_size
+    tmp_path_factory, rows, sort_by, row_filter, layout, batch_size, key
 ):
     if sort_by is not None:
         # By value, nulls last.
@@ -406,10 +408,11 @@ def test_rows_that_a_filter_selects_are_those_of_reading_everything(
         ) + [row for row in rows if row[sort_by] is None]
     columns = [list(column) for column in zip(*rows, strict=True)] or [[]] * len(FIELDS)
     path = tmp_path_factory.mktemp("pages") / "f.parquet"
-    location = write_parquet(path, FIELDS, columns, write_page_index=True, **layout)
+    options = {**layout, **encrypting(key)}
+    location = write_parquet(path, FIELDS, columns, write_page_index=True, **options)
     bound = bind(row_filter, ALL)
-    whole = rows_read(location, ALL, TRUE)
-    read = rows_read(location, ALL, bound, batch_size=batch_size)
+    whole = rows_read(location, ALL, TRUE, key=key)
+    read = rows_read(location, ALL, bound, batch_size=batch_size, key=key)
     assert [pair for pair in read if whole[pair[0]] != pair] == []
     assert [position for position, _ in read] == sorted({position for position, _ in read})
     found = {position for position, _ in read}

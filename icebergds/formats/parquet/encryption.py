@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from icebergds.encryption.ciphers import WrongKey
 from icebergds.encryption.key_metadata import KeyMetadata
 from icebergds.errors import CorruptFileError, UnsupportedFeatureError
 
@@ -48,17 +49,17 @@ def decrypting_parquet(key: KeyMetadata | None, location: str) -> Iterator[None]
     """Says of a file that does not fit its key that it may be the key or the file.
 
     Raises:
-        CorruptFileError: pyarrow could not decrypt a part of the file.
+        CorruptFileError: a part of the file could not be decrypted.
     """
     try:
         yield
+    except WrongKey:
+        # Without its cause: frames of the cause refer to the key.
+        raise _unfit_key(location, "a tag does not match") from None
     except OSError as error:
         if key is None or error.errno is not None:
             raise
-        raise CorruptFileError(
-            f"{location} cannot be decrypted: it does not fit its key; the key is wrong, or the "
-            f"file was damaged or replaced by another one ({error})"
-        ) from None
+        raise _unfit_key(location, error) from None
 
 
 def _module() -> Any:
@@ -74,4 +75,11 @@ def _module() -> Any:
 def _unsupported() -> UnsupportedFeatureError:
     return UnsupportedFeatureError(
         "encrypted Parquet files need pyarrow 26 or later: pip install 'pyarrow>=26'"
+    )
+
+
+def _unfit_key(location: str, reason: object) -> CorruptFileError:
+    return CorruptFileError(
+        f"{location} cannot be decrypted: it does not fit its key; the key is wrong, or the "
+        f"file was damaged or replaced by another one ({reason})"
     )

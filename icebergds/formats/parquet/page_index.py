@@ -12,12 +12,18 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from icebergds.encryption.key_metadata import KeyMetadata
 from icebergds.formats.parquet import thrift
+from icebergds.formats.parquet.encrypted_modules import Module, ModuleKey, open_footer
+from icebergds.formats.parquet.encryption import MAGIC
 from icebergds.formats.parquet.thrift import Struct, value_of, values_of
 
 _TRAILER = 8
 # Writers put the page index between the last page and the footer: one read gets both.
 _TAIL_LIMIT = 1024 * 1024
+
+# ColumnCryptoMetaData: ENCRYPTION_WITH_FOOTER_KEY.
+_BY_FOOTER_KEY: tuple[int, Struct] = (thrift.STRUCT, {1: (thrift.STRUCT, {})})
 
 Integers = npt.NDArray[np.int64]
 
@@ -71,20 +77,32 @@ class PageBounds:
 class PageIndex:
     """The page index of an open file.
 
+    Args:
+        key: of the file, if it is encrypted.
+
     Raises:
-        PageIndexError, ThriftError: the footer is encrypted, or not the one of `metadata`.
+        PageIndexError, ThriftError: the footer is not the one of `metadata`, or it or columns are
+            encrypted in another way than by the key and AES_GCM_V1.
+        WrongKey: the file does not fit its key.
     """
 
-    def __init__(self, handle: pa.NativeFile, metadata: pq.FileMetaData) -> None:
+    def __init__(
+        self, handle: pa.NativeFile, metadata: pq.FileMetaData, key: KeyMetadata | None = None
+    ) -> None:
         self._handle = handle
         size = handle.size()
-        footer = size - _TRAILER - metadata.serialized_size
+        # Of encrypted footers, Arrow tells the length without what is around them.
+        length = metadata.serialized_size if key is None else _footer_length(handle, size)
+        footer = size - _TRAILER - length
         self._tail_start = _tail_start(metadata, footer)
         self._tail = handle.read_at(size - self._tail_start, self._tail_start)
         data = self._read(footer, size - footer)
-        length = int.from_bytes(data[-_TRAILER:-4], "little")
-        if data[-4:] != b"PAR1" or length != metadata.serialized_size:
+        found = int.from_bytes(data[-_TRAILER:-4], "little")
+        if data[-4:] != (b"PAR1" if key is None else MAGIC) or found != length:
             raise PageIndexError("the footer is not where it was, or is encrypted")
+        self._modules: ModuleKey | None = None
+        if key is not None:
+            data, self._modules = open_footer(data[:-_TRAILER], key)
         self.footer, _ = thrift.decode_struct(data)
         if 8 in self.footer:
             raise PageIndexError("columns are encrypted")
@@ -93,18 +111,37 @@ class PageIndex:
     def chunk(self, group: int, leaf: int) -> Struct:
         """The footer's entry of a column chunk."""
         found: Struct = values_of(self._groups[group], 1, thrift.STRUCT)[leaf]
-        if found.keys() & {1, 8, 9}:
-            raise PageIndexError("a column chunk is in another file, or encrypted")
+        encryption = found.get(8)
+        is_right = encryption is None if self._modules is None else encryption == _BY_FOOTER_KEY
+        if not is_right or found.keys() & {1, 9}:
+            raise PageIndexError("a column chunk is in another file, or has another key")
         return found
+
+    def plain_page(self, group: int, leaf: int, page: int | None, stored: bytes) -> bytes:
+        """A page with its header, decrypted if the file is encrypted.
+
+        Args:
+            page: ordinal of a data page in its column chunk; None for a dictionary page.
+            stored: as in the file.
+
+        Raises:
+            ThriftError: the page's header is not one.
+            WrongKey: it is another page, or was changed.
+        """
+        if self._modules is None:
+            return stored
+        return self._modules.opened_page(stored, group, leaf, page)
 
     def pages(self, group: int, leaf: int) -> Pages:
         """The pages of a column chunk in which each row is one value (none is repeated).
 
         Raises:
             PageIndexError, ThriftError: the chunk has no page index, or an invalid one.
+            WrongKey: the index is that of another chunk, or was changed.
         """
         chunk = self.chunk(group, leaf)
-        locations = values_of(self._part(chunk, 4), 1, thrift.STRUCT)
+        index = self._part(chunk, 4, Module.OFFSET_INDEX, group, leaf)
+        locations = values_of(index, 1, thrift.STRUCT)
         offsets = [value_of(location, 1, thrift.I64) for location in locations]
         sizes = [value_of(location, 2, thrift.I32) for location in locations]
         rows = [value_of(location, 3, thrift.I64) for location in locations]
@@ -136,10 +173,11 @@ class PageIndex:
         Raises:
             PageIndexError, ThriftError: the order of the values is unknown, or the chunk has no
                 page index, or an invalid one.
+            WrongKey: the index is that of another chunk, or was changed.
         """
         if set(values_of(self.footer, 7, thrift.STRUCT)[leaf]) != {1}:
             raise PageIndexError("the order of a column's values is unknown")
-        index = self._part(self.chunk(group, leaf), 6)
+        index = self._part(self.chunk(group, leaf), 6, Module.COLUMN_INDEX, group, leaf)
         return PageBounds(
             values_of(index, 1, thrift.TRUE),
             values_of(index, 2, thrift.BINARY),
@@ -148,13 +186,16 @@ class PageIndex:
             value_of(index, 4, thrift.I32) != 0,
         )
 
-    def _part(self, chunk: Struct, field_id: int) -> Struct:
+    def _part(self, chunk: Struct, field_id: int, module: Module, group: int, leaf: int) -> Struct:
         """The struct whose offset is one field of a chunk, and whose length is the next field."""
         offset = value_of(chunk, field_id, thrift.I64)
-        length = value_of(chunk, field_id + 1, thrift.I32)
-        found, size = thrift.decode_struct(self._read(offset, length))
-        if size != length:
-            raise PageIndexError(f"{length} bytes of page index hold a struct of {size}")
+        data = self._read(offset, value_of(chunk, field_id + 1, thrift.I32))
+        if self._modules is not None:
+            # Java encrypts the whole buffer that it encoded the struct in: more bytes follow it.
+            return thrift.decode_struct(self._modules.opened(data, module, group, leaf))[0]
+        found, size = thrift.decode_struct(data)
+        if size != len(data):
+            raise PageIndexError(f"{len(data)} bytes of page index hold a struct of {size}")
         return found
 
     def _read(self, offset: int, length: int) -> bytes:
@@ -164,6 +205,10 @@ class PageIndex:
             at = offset - self._tail_start
             return bytes(self._tail[at : at + length])
         return bytes(self._handle.read_at(length, offset))
+
+
+def _footer_length(handle: pa.NativeFile, size: int) -> int:
+    return int.from_bytes(handle.read_at(_TRAILER, size - _TRAILER)[:4], "little")
 
 
 def _tail_start(metadata: pq.FileMetaData, footer: int) -> int:

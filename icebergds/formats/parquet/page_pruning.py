@@ -14,6 +14,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from icebergds.encryption.ciphers import WrongKey
+from icebergds.encryption.key_metadata import KeyMetadata
 from icebergds.expr.metrics import might_match
 from icebergds.expr.nodes import BoundPredicate, Expr, map_leaves
 from icebergds.formats.parquet.page_index import (
@@ -78,6 +80,7 @@ class PagePruner:
         row_filter: a bound filter.
         filter_columns: the file's columns that the filter references.
         leaves: ordinals of the leaf columns to read.
+        key: of the file, if it is encrypted.
     """
 
     def __init__(
@@ -87,8 +90,10 @@ class PagePruner:
         row_filter: Expr,
         filter_columns: Sequence[FilterColumn],
         leaves: AbstractSet[int],
+        key: KeyMetadata | None = None,
     ) -> None:
         self._handle = handle
+        self._key = key
         self._metadata = metadata
         self._row_filter = row_filter
         self._filter_columns = filter_columns
@@ -106,12 +111,17 @@ class PagePruner:
         """The rows to read of a row group, possibly none; None if it has to be read whole.
 
         It is read whole if the file has no usable page index, or too little could be skipped.
+
+        Raises:
+            WrongKey: the file is encrypted, and its footer or page index does not fit its key.
         """
         filter_columns = self._indexed(group) if self._is_usable else []
         if not filter_columns:
             return None
         try:
             return self._select(group, filter_columns)
+        except WrongKey:
+            raise
         except Exception:
             # An invalid index only means that nothing is skipped. If storage fails, reading the row
             # group raises.
@@ -166,7 +176,7 @@ class PagePruner:
     def _open(self) -> PageIndex:
         if self._index is None:
             self._is_usable = False
-            self._index = PageIndex(self._handle, self._metadata)
+            self._index = PageIndex(self._handle, self._metadata, self._key)
             self._is_usable = True
         return self._index
 

@@ -41,6 +41,7 @@ def read_pages(
     Raises:
         PageIndexError, ThriftError: pages are not what the index says, or a column cannot be read
             by page.
+        WrongKey: the file is encrypted, and a page is another one or was changed.
         pyarrow.ArrowException: Arrow cannot decode the pages.
     """
     if not len(selection.starts):
@@ -106,16 +107,19 @@ def _open_leaf(
     selected: Integers,
     batch_size: int,
 ) -> _LeafReader:
-    pages = selection.pages[leaf]
+    pages, index, group = selection.pages[leaf], selection.index, selection.group
     # Removed from `parts`, so that pages are not in memory twice.
-    dictionary = parts.pop(pages.start) if pages.start < pages.offsets[0] else None
-    encoded = [parts.pop(offset) for offset in pages.offsets[selected].tolist()]
+    dictionary = None
+    if pages.start < pages.offsets[0]:
+        dictionary = index.plain_page(group, leaf, None, parts.pop(pages.start))
+    encoded = [
+        index.plain_page(group, leaf, page, parts.pop(offset))
+        for page, offset in zip(selected.tolist(), pages.offsets[selected].tolist(), strict=True)
+    ]
     counts = np.diff(pages.rows)[selected]
     wanted = _type_of_leaf(column, leaf)
     field = pa.field(column.name, wanted, nullable=not column.required)
-    content = chunk_file(
-        selection.index, selection.group, leaf, field, dictionary, encoded, counts.tolist()
-    )
+    content = chunk_file(index, group, leaf, field, dictionary, encoded, counts.tolist())
     file = open_parquet(pa.BufferReader(content))
     found = file.schema_arrow.field(0).type
     if found != wanted:

@@ -178,10 +178,10 @@ class ParquetReader:
             if row_filter == TRUE
             else filter_columns(columns, metadata.schema, row_filter, self._location)
         )
-        # Only Arrow decrypts; it tells neither of the page index nor of Bloom filters.
-        indexed = referenced if self._key is None else []
-        pruner = PagePruner(self._handle, metadata, row_filter, indexed, leaves)
-        blooms = BloomFilters(self._handle, metadata, row_filter, indexed)
+        pruner = PagePruner(self._handle, metadata, row_filter, referenced, leaves, self._key)
+        # Bloom filters of encrypted files are not read.
+        hashed = referenced if self._key is None else []
+        blooms = BloomFilters(self._handle, metadata, row_filter, hashed)
         counted = [leaf for leaf in flat_leaves(metadata) if not leaves or leaf in leaves]
         position = 0
         for index in range(metadata.num_row_groups):
@@ -199,7 +199,9 @@ class ParquetReader:
                     continue
                 if not blooms.might_match(group, metrics, nbytes):
                     continue
-            yield replace(found, pages=pruner.select(index))
+            with decrypting_parquet(self._key, self._location):
+                pages = pruner.select(index)
+            yield replace(found, pages=pages)
 
     def _read(
         self,
@@ -240,6 +242,7 @@ class ParquetReader:
                 read = next(reads, None)
             except Exception:
                 # The index or the row group is damaged; reading the whole row group tells which.
+                # Arrow checks the tags of encrypted pages, too.
                 break
             if read is None:
                 return

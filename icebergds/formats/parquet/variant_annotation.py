@@ -15,6 +15,7 @@ import pyarrow as pa
 from icebergds.encryption.ciphers import open_sealed, seal
 from icebergds.encryption.key_metadata import KeyMetadata
 from icebergds.formats.parquet import thrift
+from icebergds.formats.parquet.encrypted_modules import Module, file_aad, module_aad
 from icebergds.formats.parquet.encryption import MAGIC
 from icebergds.formats.parquet.thrift import Struct, value_of, values_of
 
@@ -24,11 +25,6 @@ _FIELD_ID_OF_ELEMENT = 9
 _LOGICAL_TYPE_OF_ELEMENT = 10
 _VARIANT_OF_LOGICAL_TYPE = 16
 _VERSION_OF_VARIANT = 1
-
-# In FileCryptoMetaData and AesGcmV1.
-_ALGORITHM_OF_FILE = 1
-_FILE_UNIQUE_OF_GCM = 2
-_FOOTER_MODULE = b"\x00"
 
 # A file ends with the length of its footer and the magic bytes.
 _LENGTH_BYTES = 4
@@ -93,9 +89,7 @@ def _encrypted_with_variants(end: bytes, variants: AbstractSet[int], key: KeyMet
     stop = len(end) - _LENGTH_BYTES - len(_MAGIC)
     start = stop - int.from_bytes(end[stop : stop + _LENGTH_BYTES], "little")
     crypto, at = thrift.decode_struct(end, start)
-    (gcm,) = (value for _, value in value_of(crypto, _ALGORITHM_OF_FILE, thrift.STRUCT).values())
-    unique = value_of(gcm, _FILE_UNIQUE_OF_GCM, thrift.BINARY)
-    aad = (key.aad_prefix or b"") + unique + _FOOTER_MODULE
+    aad = module_aad(file_aad(crypto, key), Module.FOOTER)
     footer = open_sealed(key.encryption_key, end[at + _LENGTH_BYTES : stop], aad)
     sealed = seal(key.encryption_key, _annotated(footer, variants), aad)
     encoded = end[start:at] + len(sealed).to_bytes(_LENGTH_BYTES, "little") + sealed
