@@ -56,6 +56,8 @@ from icebergds.errors import (
 from icebergds.formats.arrow.types import schema_to_arrow
 from icebergds.formats.manifests.manifest import read_manifest
 from icebergds.formats.manifests.manifest_list import read_snapshot_manifests
+from icebergds.formats.parquet.encryption import decryption_options
+from icebergds.formats.parquet.page_index import PageIndex
 from icebergds.io.fileio import FileIO
 from icebergds.operations.read.options import parse_read_options
 from icebergds.operations.read.snapshot_read import plan_read, plan_task_groups
@@ -420,6 +422,17 @@ def test_statistics_and_copies_in_clear_are_refused(tmp_path: Path) -> None:
     with pytest.raises(UnsupportedFeatureError, match="manifests in clear"):
         table.rewrite_table_path(str(tmp_path), "/elsewhere", staging_location=str(tmp_path / "s"))
     assert stored_files(table) == before
+
+
+def test_pages_are_of_the_version_that_java_can_decrypt(tmp_path: Path) -> None:
+    table = encrypted_table(tmp_path, **{"write.parquet.page-version": "v2"})
+    table.append(rows(1, 2))
+    (file,) = _files(table)
+    assert file.key_metadata is not None
+    key = parse_key_metadata(file.key_metadata, "f")
+    with pa.OSFile(file.file_path) as handle:
+        index = PageIndex(handle, pq.read_metadata(handle, **decryption_options(key)), key)
+        assert [index.is_v2(0, leaf) for leaf in range(3)] == [False] * 3
 
 
 def test_summaries_do_not_tell_of_partitions(tmp_path: Path) -> None:

@@ -210,11 +210,13 @@ class ParquetDataWriter:
     def _options(self, first: pa.Table) -> dict[str, Any]:
         """The options of pyarrow; the first rows decide which columns have a dictionary."""
         properties = self._properties
+        # Java encrypts pages of version 2 in a way of its own, and cannot read those of Arrow.
+        is_v2 = properties.page_version == "v2" and self._output.key is None
         options: dict[str, Any] = {
             "compression": self._codec,
             "compression_level": properties.level,
             "data_page_size": properties.page_size,
-            "data_page_version": "2.0" if properties.page_version == "v2" else "1.0",
+            "data_page_version": "2.0" if is_v2 else "1.0",
             "dictionary_pagesize_limit": properties.dictionary_size,
             "use_dictionary": self._paths_where(self._dictionary_columns(first)),
             "write_statistics": self._paths_where(properties.statistics),
