@@ -22,6 +22,10 @@ _TRAILER = 8
 # Writers put the page index between the last page and the footer: one read gets both.
 _TAIL_LIMIT = 1024 * 1024
 
+# Of a module. Headers of pages are short, but may have bounds of values.
+_LENGTH_BYTES, _LONGEST_HEADER = 4, 64 * 1024
+# PageType.
+_DATA_PAGE_V2 = 3
 # ColumnCryptoMetaData: ENCRYPTION_WITH_FOOTER_KEY.
 _BY_FOOTER_KEY: tuple[int, Struct] = (thrift.STRUCT, {1: (thrift.STRUCT, {})})
 
@@ -131,6 +135,22 @@ class PageIndex:
         if self._modules is None:
             return stored
         return self._modules.opened_page(stored, group, leaf, page)
+
+    def is_v2(self, group: int, leaf: int) -> bool:
+        """Whether an encrypted column chunk begins with a data page of version 2.
+
+        Raises:
+            PageIndexError, ThriftError: the page's header is not one.
+            WrongKey: the header is another one, or was changed.
+        """
+        start = value_of(value_of(self.chunk(group, leaf), 3, thrift.STRUCT), 9, thrift.I64)
+        length = int.from_bytes(self._read(start, _LENGTH_BYTES), "little")
+        if self._modules is None or length > _LONGEST_HEADER:
+            raise PageIndexError("no header of an encrypted page is at the start of the chunk")
+        stored = self._read(start, _LENGTH_BYTES + length)
+        header = self._modules.opened(stored, Module.DATA_PAGE_HEADER, group, leaf, 0)
+        kind: int = value_of(thrift.decode_struct(header)[0], 1, thrift.I32)
+        return kind == _DATA_PAGE_V2
 
     def pages(self, group: int, leaf: int) -> Pages:
         """The pages of a column chunk in which each row is one value (none is repeated).

@@ -11,6 +11,7 @@ If the page index shows that a filter selects little of a row group, only those 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence, Set as AbstractSet
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
@@ -37,6 +38,7 @@ from icebergds.formats.parquet.bloom_filter import BloomFilters
 from icebergds.formats.parquet.encryption import decrypting_parquet
 from icebergds.formats.parquet.footer import open_parquet, read_footer
 from icebergds.formats.parquet.footer_counts import check_rows, flat_leaves, row_count
+from icebergds.formats.parquet.page_index import PageIndex
 from icebergds.formats.parquet.page_pruning import PagePruner, PageSelection
 from icebergds.formats.parquet.page_reader import read_pages
 from icebergds.formats.parquet.row_group_metrics import (
@@ -52,6 +54,8 @@ from icebergds.spec.schema import Schema
 _FETCH_LIMIT = 64 * 1024 * 1024
 _REMOTE_BUFFER = 4 * 1024 * 1024
 _LOCAL_BUFFER = 1024 * 1024
+# How parquet-java names itself.
+_BY_JAVA = "parquet-mr"
 
 
 class ParquetReader:
@@ -268,7 +272,11 @@ class ParquetReader:
             for first in range(0, num_rows, batch_size):
                 yield [], min(batch_size, num_rows - first)
             return
-        with decoding(self._location, "Parquet"), decrypting_parquet(self._key, self._location):
+        with (
+            self._telling_java_pages(run[0].index, min(leaves)),
+            decoding(self._location, "Parquet"),
+            decrypting_parquet(self._key, self._location),
+        ):
             buffer_size = self._fetched(run, leaves)
             file = open_parquet(self._handle, self._file.metadata, buffer_size, self._key)
             # A task has one core: Spark runs as many tasks as there are cores.
@@ -280,6 +288,33 @@ class ParquetReader:
             )
             for batch in batches:
                 yield batch.columns, batch.num_rows
+
+    @contextmanager
+    def _telling_java_pages(self, group: int, leaf: int) -> Iterator[None]:
+        """Tells encrypted pages of version 2 of Java from damaged ones.
+
+        Java encrypts only what follows their levels; by the format, all of a page is encrypted.
+
+        Raises:
+            UnsupportedFeatureError: for a CorruptFileError of a file with such pages.
+        """
+        try:
+            yield
+        except CorruptFileError as error:
+            if self._key is None or not self._has_java_pages(group, leaf):
+                raise
+            raise UnsupportedFeatureError(
+                f"{self._location}: data pages of version 2 that Java encrypted are not supported, "
+                "as it encrypts only a part of them; have Java write the file anew with "
+                "write.parquet.page-version = v1"
+            ) from error
+
+    def _has_java_pages(self, group: int, leaf: int) -> bool:
+        metadata = self._file.metadata
+        with suppress(Exception):
+            by_java = (metadata.created_by or "").startswith(_BY_JAVA)
+            return by_java and PageIndex(self._handle, metadata, self._key).is_v2(group, leaf)
+        return False
 
     def _fetched(self, run: Sequence[_RowGroup], leaves: AbstractSet[int]) -> int:
         """Reads the columns of a remote file before Arrow does, several at a time.
