@@ -13,6 +13,7 @@ from moto_server import REGION, MotoServer
 from shared_catalog import ROWS, Lake, rows
 
 import icebergds
+from icebergds.formats.parquet import page_pruning
 
 pytestmark = pytest.mark.interop
 
@@ -132,6 +133,38 @@ def _write_in_turn(lake: Lake, table: icebergds.Table) -> None:
     lake.sql("INSERT INTO {db}.t VALUES (7, 'e')")
     lake.both_read("t", expected | {7: "e"})
     _nothing_is_plain(table)
+
+
+def test_pages_of_java_are_read_alone(
+    lake: Lake, key: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(page_pruning, "_MIN_BYTES", 0)
+    monkeypatch.setattr(page_pruning, "_MIN_GAP", 1)
+    properties = _encrypted(key, **{"write.parquet.page-row-limit": "100"})
+    lake.sql(
+        "CREATE TABLE {db}.t (id BIGINT, s STRING) USING iceberg "
+        f"TBLPROPERTIES ({_in_sql(properties)})"
+    )
+    lake.sql(
+        "INSERT INTO {db}.t SELECT id, IF(id % 5 = 0, NULL, concat('s', id % 7)) FROM range(3000)"
+    )
+    table = lake.ours().load_table(lake.table("t"))
+    written = [(n, None if n % 5 == 0 else f"s{n % 7}") for n in range(3000)]
+    for condition, first, last in (
+        ("id = 1234", 1234, 1234),
+        ("id between 950 and 1301", 950, 1301),
+        ("id >= 2990", 2990, 2999),
+    ):
+        found = table.scan(row_filter=condition).to_arrow().sort_by("id")
+        pairs = list(zip(*(column.to_pylist() for column in found.columns), strict=True))
+        assert pairs == written[first : last + 1]
+
+
+def test_java_reads_our_files_if_pages_of_version_2_are_asked_for(lake: Lake, key: str) -> None:
+    properties = _encrypted(key, **{"write.parquet.page-version": "v2"})
+    table = lake.ours().create_table(lake.table("t"), ROWS, properties=properties)
+    table.append(rows({1: "a", 2: "b"}))
+    lake.both_read("t", {1: "a", 2: "b"})
 
 
 def test_all_types_of_java_are_read(lake: Lake, key: str) -> None:
