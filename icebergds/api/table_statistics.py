@@ -81,6 +81,8 @@ class TableStatistics(TableBase):
             InvalidOptionError: a column does not exist, or is not of a primitive type.
             NoSuchSnapshotError: the snapshot does not exist, or was expired meanwhile.
             CorruptFileError, MissingFileError: a file of the table is damaged or missing.
+            UnsupportedFeatureError: the table is encrypted, without the property
+                `icebergds.statistics-in-clear`.
             CommitConflictError, CommitStateUnknownError: as for `append`.
             PySparkException: the Spark job failed for another reason.
         """
@@ -118,6 +120,8 @@ class TableStatistics(TableBase):
             InvalidOptionError: the table is not partitioned.
             NoSuchSnapshotError: the snapshot does not exist, or was expired meanwhile.
             CorruptFileError, MissingFileError: a manifest is damaged or missing.
+            UnsupportedFeatureError: the table is encrypted, without the property
+                `icebergds.statistics-in-clear`.
             CommitConflictError, CommitStateUnknownError: as for `append`.
         """
         wanted = integer_argument("snapshot_id", snapshot_id)
@@ -170,6 +174,8 @@ class UpdateStatistics:
 
         Raises:
             NoSuchSnapshotError: the table does not have the snapshot of a file.
+            UnsupportedFeatureError: a file is set, and the table is encrypted, without the property
+                `icebergds.statistics-in-clear`.
             CommitConflictError: concurrent commits won every retry.
             CommitStateUnknownError: it is not known whether the commit succeeded.
             StorageError: the storage or the catalog's database failed; nothing was committed.

@@ -221,7 +221,10 @@ def stats(
     apply: Apply = False,
 ) -> Answer:
     """Computes the number of distinct values of columns, and statistics of partitions."""
+    from icebergds.operations.statistics.statistics_commits import refuse_in_clear
+
     loaded = at.load_table(table)
+    refuse_in_clear(loaded.metadata, loaded.name)
     snapshot = loaded.current_snapshot()
     known = {each.snapshot_id for each in loaded.statistics_files()}
     if not apply:

@@ -440,6 +440,8 @@ ENCRYPTION_DATA_KEY_LENGTH = Property(
     16,
 )
 """Length in bytes of an encrypted table's keys."""
+STATISTICS_IN_CLEAR = Property("icebergds.statistics-in-clear", BOOLEAN, False)
+"""`true` lets an [encrypted table](encryption.md#statistics) have statistics files, in clear."""
 TXN_MAX_AGE_MS = Property("icebergds.txn-max-age-ms", _NATURAL, 90 * _DAY_MS)
 """How long [streaming queries](streaming.md#good-to-know) are remembered."""
 ENGINE_HIVE_ENABLED = Property("engine.hive.enabled", BOOLEAN, None)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import json
 from pathlib import Path
 
 import pyarrow as pa
@@ -9,7 +11,7 @@ import pytest
 from built.schemas import optional, required
 from command_line import Command
 
-from icebergds import Catalog, ListType, Schema, StructType, Table, UUIDType
+from icebergds import Catalog, ListType, Schema, StructType, Table, UUIDType, load_catalog
 
 
 @pytest.fixture
@@ -90,6 +92,27 @@ def test_each_action_is_a_command(lake: Catalog, icebergds: Command, small: Tabl
     assert icebergds("stats", name).status == 1
     assert icebergds("stats", name, "--apply", "--json").json["statistics_file"]["snapshot_id"]
     assert icebergds("stats", name).status == 0
+
+
+def test_statistics_of_an_encrypted_table_are_allowed_by_its_property(
+    lake: Catalog, icebergds: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    keys = tmp_path / "keys.json"
+    keys.touch(mode=0o600)
+    keys.write_text(json.dumps({"k": base64.b64encode(bytes(32)).decode()}))
+    monkeypatch.setenv("PYICEBERG_CATALOG__LAKE__ENCRYPTION__KMS_TYPE", "keystore")
+    monkeypatch.setenv("PYICEBERG_CATALOG__LAKE__KMS__CLIENT__KEYSTORE__PATH", str(keys))
+    properties = {"format-version": "3", "encryption.key-id": "k"}
+    table = load_catalog("lake").create_table("db.secret", "id bigint", properties=properties)
+    table.append(pa.table({"id": [1, 2]}))
+    for words in (["stats", "db.secret"], ["stats", "db.secret", "--apply"]):
+        told = icebergds(*words)
+        assert told.status == 2
+        assert "set icebergds.statistics-in-clear = true" in told.err
+    table.set_properties({"icebergds.statistics-in-clear": "true"})
+    assert icebergds("stats", "db.secret").status == 1
+    done = icebergds("stats", "db.secret", "--apply", "--json").json
+    assert done["statistics_file"]["blob_metadata"][0]["properties"] == {"ndv": "2"}
 
 
 def test_what_is_not_a_table_nor_a_namespace_is_told(lake: Catalog, icebergds: Command) -> None:

@@ -20,7 +20,7 @@ from icebergds.operations.statistics.partition_stats_file import (
     write_partition_stats,
 )
 from icebergds.operations.statistics.partition_totals import PartitionStats, PartitionTotals
-from icebergds.operations.statistics.statistics_commits import commit_new_file, refuse_encrypted
+from icebergds.operations.statistics.statistics_commits import commit_new_file, refuse_in_clear
 from icebergds.reporting import advancing, expect, stage
 from icebergds.spec.manifest import ManifestFile
 from icebergds.spec.metadata import TableMetadata
@@ -49,11 +49,12 @@ def compute_partition_stats(
         NoSuchSnapshotError: the snapshot does not exist, or was expired meanwhile.
         CorruptFileError, MissingFileError: a manifest is damaged or missing.
         CommitConflictError, CommitStateUnknownError: as for all commits.
-        UnsupportedFeatureError: the table is encrypted, or its catalog restricts what may be read.
+        UnsupportedFeatureError: the table is encrypted (see `refuse_in_clear`), or its catalog
+            restricts what may be read.
     """
     metadata = table.metadata
     table.io.require_rows()
-    refuse_encrypted(table.state)
+    refuse_in_clear(table.metadata, table.name)
     if not partition_stats_type(metadata).fields:
         raise InvalidOptionError(
             f"table {table.name}: it is not partitioned, so it has no partition statistics; "

@@ -13,7 +13,7 @@ from icebergds.interrupts import interrupts_held
 from icebergds.operations.evolution.commit import commit_update
 from icebergds.spec.metadata import TableMetadata
 from icebergds.spec.statistics import PartitionStatisticsFile, StatisticsFile
-from icebergds.spec.table_properties import ENCRYPTION_KEY_ID
+from icebergds.spec.table_properties import ENCRYPTION_KEY_ID, STATISTICS_IN_CLEAR
 from icebergds.spec.updates.apply_updates import apply_updates
 from icebergds.spec.updates.table_updates import (
     RemovePartitionStatistics,
@@ -30,17 +30,22 @@ StatisticsUpdate: TypeAlias = (
 )
 
 
-def refuse_encrypted(state: TableState) -> None:
-    """Refuses to write a statistics file to an encrypted table: it would be in clear.
+def refuse_in_clear(metadata: TableMetadata, name: str) -> None:
+    """Refuses statistics files of an encrypted table, unless its property takes them in clear.
+
+    Args:
+        name: the table's, in the error.
 
     Raises:
-        UnsupportedFeatureError: the table is encrypted.
+        UnsupportedFeatureError: the table is encrypted, and does not have the property.
+        InvalidOptionError: the property is malformed.
     """
-    metadata = state.metadata
-    if ENCRYPTION_KEY_ID.of(metadata.properties) is not None or metadata.encryption_keys:
+    is_encrypted = ENCRYPTION_KEY_ID.of(metadata.properties) is not None or metadata.encryption_keys
+    if is_encrypted and not STATISTICS_IN_CLEAR.of(metadata.properties):
         raise UnsupportedFeatureError(
-            f"table {state.name} is encrypted, and statistics files cannot be: they would show "
-            "values and partitions of the table in clear"
+            f"table {name} is encrypted, and statistics files cannot be: they show how many values "
+            "columns have, hashes of values, and partitions; if everyone who reads the table's "
+            f"storage may see these, set {STATISTICS_IN_CLEAR.name} = true"
         )
 
 
@@ -49,11 +54,14 @@ def update_statistics(table: LoadedTable, updates: Sequence[StatisticsUpdate]) -
 
     Raises:
         NoSuchSnapshotError: the table does not have the snapshot of a file, or no longer has it.
+        UnsupportedFeatureError: a file is set, and the table is encrypted; see `refuse_in_clear`.
         CommitConflictError: all retries lost against other commits.
         CommitStateUnknownError: whether they were changed is not known.
     """
 
     def produce(state: TableState) -> Change:
+        if any(isinstance(update, SetStatistics | SetPartitionStatistics) for update in updates):
+            refuse_in_clear(state.metadata, state.name)
         for update in updates:
             _check_snapshot(state.metadata, update)
         return Change([], updates)

@@ -12,7 +12,7 @@ from icebergds.io.failures import storage_failures
 from icebergds.operations.read.time_travel import TimeTravel, resolve_snapshot
 from icebergds.operations.runner import Runner
 from icebergds.operations.statistics.column_sketches import sketch_columns, sketched_fields
-from icebergds.operations.statistics.statistics_commits import commit_new_file, refuse_encrypted
+from icebergds.operations.statistics.statistics_commits import commit_new_file, refuse_in_clear
 from icebergds.operations.statistics.theta_sketch import ThetaSketch
 from icebergds.spec.snapshot import Snapshot
 from icebergds.spec.statistics import BlobMetadata, StatisticsFile
@@ -44,9 +44,9 @@ def compute_table_stats(
         NoSuchSnapshotError: the snapshot does not exist, or was expired meanwhile.
         CorruptFileError, MissingFileError: a file of the table is damaged or missing.
         CommitConflictError, CommitStateUnknownError: as for all commits.
-        UnsupportedFeatureError: the table is encrypted.
+        UnsupportedFeatureError: the table is encrypted; see `refuse_in_clear`.
     """
-    refuse_encrypted(table.state)
+    refuse_in_clear(table.metadata, table.name)
     metadata = table.metadata
     if snapshot_id is None:
         snapshot_id = metadata.current_snapshot_id
