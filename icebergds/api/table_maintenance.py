@@ -94,7 +94,7 @@ class TableMaintenance(TableBase):
             InvalidOptionError: `branch` is not text, or a table property is malformed.
             NoSuchSnapshotError: the table has no such branch.
             CorruptFileError, MissingFileError: a manifest is damaged or missing.
-            UnsupportedFeatureError: the table is encrypted.
+            UnsupportedFeatureError: the table is encrypted, without a key service.
         """
         return health(self._state, text_argument("branch", branch))
 
@@ -190,8 +190,8 @@ class TableMaintenance(TableBase):
         Raises:
             InvalidOptionError: an argument is wrong, or the table has no such branch; or it was
                 copied or moved, so that its metadata names the files of another table.
-            UnsupportedFeatureError: an encrypted table is to be repaired, or files are to be opened
-                of which the catalog restricts the rows.
+            UnsupportedFeatureError: an encrypted table is to be repaired, without a key service; or
+                files are to be opened of which the catalog restricts the rows.
             MissingFileError, CorruptFileError: a manifest of the branch that is to be repaired
                 cannot be read; nothing was repaired.
             StorageError: the storage failed.

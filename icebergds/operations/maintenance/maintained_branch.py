@@ -23,7 +23,7 @@ def maintained_branch(table: LoadedTable, branch: Any, snapshot_properties: Any)
 
     Raises:
         InvalidOptionError: there is no such branch, or an argument is malformed.
-        UnsupportedFeatureError: the table is encrypted.
+        UnsupportedFeatureError: the table is encrypted, without a key service.
     """
     name = text_argument("branch", branch) or MAIN_BRANCH
     check_maintained_branch(table.state, name)
@@ -36,7 +36,7 @@ def check_maintained_branch(state: TableState, branch: str) -> None:
 
     Raises:
         InvalidOptionError: there is no such branch, or the name is a tag's.
-        UnsupportedFeatureError: the table is encrypted.
+        UnsupportedFeatureError: the table is encrypted, without a key service.
     """
     check_branch(state, branch)
     refs = state.metadata.refs

@@ -39,7 +39,7 @@ def check_target_branch(state: TableState, options: WriteOptions) -> None:
     Raises:
         InvalidOptionError: the name is a tag's, or the branch does not exist and the options do
             not ask to create it.
-        UnsupportedFeatureError: the table is encrypted.
+        UnsupportedFeatureError: the table is encrypted, without a key service.
     """
     branch = options.branch
     check_branch(state, branch)

@@ -294,7 +294,8 @@ class KeyResolver:
             return mask
 
         files = plan_packed_files(
-            self._table.io,
+            # What was read stays, but a newer snapshot's list has a key that came with it.
+            self._table.io.with_list_keys(base.io.list_keys),
             metadata,
             parent,
             metadata.schema(),
