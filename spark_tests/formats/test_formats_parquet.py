@@ -29,6 +29,7 @@ from pyarrow.parquet.encryption import (
     KmsConnectionConfig,
 )
 
+from icebergds.encryption.key_metadata import new_key_metadata
 from icebergds.errors import (
     CorruptFileError,
     InvalidDataError,
@@ -36,6 +37,7 @@ from icebergds.errors import (
     UnsupportedFeatureError,
 )
 from icebergds.formats.arrow.types import schema_to_arrow
+from icebergds.formats.parquet.encryption import encryption_options
 from icebergds.spec.json.schema import schema_from_json
 from icebergds.spec.name_mapping import MappedField, NameMapping
 from icebergds.spec.reserved import (
@@ -484,21 +486,27 @@ def test_a_null_key_of_a_map_is_an_error_that_names_the_column(tmp_path):
         read_rows(location, schema)
 
 
-def test_columns_have_parquets_types_whatever_arrow_types_were_written(tmp_path):
+@pytest.mark.parametrize("key_length", [None, 16, 32])
+def test_columns_have_parquets_types_whatever_arrow_types_were_written(tmp_path, key_length):
+    key = None if key_length is None else new_key_metadata(key_length)
     stored = [pa.duration("ms"), pa.duration("ns"), pa.time64("us"), pa.time64("ns"), pa.int64()]
     fields = [with_id(f"c{at}", kind, at) for at, kind in enumerate(stored)]
     numbers = pa.array([3, None], pa.int64())
     columns = [numbers.cast(kind) for kind in stored]
     fields.append(with_id("l", pa.list_(with_id("element", pa.duration("s"), 6)), 5))
     columns.append(pa.array([[3], None], fields[-1].type))
-    location = write_parquet(tmp_path / "f.parquet", fields, columns)
+    path = tmp_path / "f.parquet"
+    location = write_parquet(path, fields, columns, **encryption_options(key))
+    if key is not None:
+        key = key.of_length(path.stat().st_size)
     schema = Schema(
         (
             *(optional(at, "n", LONG) for at in range(len(stored))),
             optional(5, "l", ListType(6, LONG)),
         )
     )
-    assert read_rows(location, schema) == [(*(3,) * 5, [3]), (*(None,) * 5, None)]
+    found = read_rows(location, schema, key=key)
+    assert found == [(*(3,) * 5, [3]), (*(None,) * 5, None)]
 
 
 def test_an_arrow_schema_that_arrow_cannot_use_is_left_out(tmp_path):

@@ -12,11 +12,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from icebergds.encryption.key_metadata import KeyMetadata
-from icebergds.errors import CorruptFileError, UnsupportedFeatureError
+from icebergds.errors import CorruptFileError
 from icebergds.formats.data_file.encryption import encrypted
 from icebergds.formats.data_file.file_schema import ENTRIES, storage_type
 from icebergds.formats.parquet import thrift
-from icebergds.formats.parquet.encryption import MAGIC, decryption_options
+from icebergds.formats.parquet.encryption import MAGIC, decrypt_footer, decryption_options
 from icebergds.formats.parquet.thrift import Struct
 
 # One storage request reads most footers completely.
@@ -93,11 +93,12 @@ def _encrypted_footer(
             f"Parquet file, which ends with {MAGIC!r}; it was replaced by another file, or damaged"
         )
     file = open_parquet(handle, key=key)
-    if any(map(_has_duration, file.schema_arrow.types)):
-        raise UnsupportedFeatureError(
-            f"{location}: encrypted files with Arrow's durations are not supported"
-        )
-    return file.metadata
+    if not any(map(_has_duration, file.schema_arrow.types)):
+        return file.metadata
+    footer, encrypt = decrypt_footer(handle, key)
+    trailer = len(footer).to_bytes(4, "little") + MAGIC
+    rewritten = encrypt(_rewritten(footer + trailer, location)[:-_TRAILER])
+    return open_parquet(pa.BufferReader(rewritten), key=key).metadata
 
 
 def _has_duration(arrow_type: pa.DataType) -> bool:
