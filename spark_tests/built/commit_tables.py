@@ -16,6 +16,8 @@ from icebergds.catalog.filesystem.commits import create_at_location, location_op
 from icebergds.commit.operations import TableOperations, TableState
 from icebergds.commit.options import CommitOptions
 from icebergds.commit.snapshot_commit import Action, Committed, commit_snapshot
+from icebergds.encryption import kms
+from icebergds.encryption.key_metadata import data_key_length, new_key_metadata
 from icebergds.formats.manifests.manifest_list import read_snapshot_manifests
 from icebergds.io.fileio import FileIO
 from icebergds.scan.plan.files import PlannedFile, plan_files
@@ -86,12 +88,14 @@ class CommitTable:
 
     def entries(self, snapshot: Snapshot | None = None) -> list[ManifestEntry]:
         """All entries of a snapshot's manifests, removed files too."""
-        return snapshot_entries(FileIO(), self.metadata, snapshot or self.head)
+        state = self.state
+        return snapshot_entries(state.io, state.metadata, snapshot or self.head)
 
     def files(self, snapshot: Snapshot | None = None) -> list[PlannedFile]:
         """What a scan of a snapshot reads."""
-        metadata = self.metadata
-        return plan_files(FileIO(), metadata, snapshot or self.head, metadata.schema())
+        state = self.state
+        metadata = state.metadata
+        return plan_files(state.io, metadata, snapshot or self.head, metadata.schema())
 
     def paths(self, snapshot: Snapshot | None = None) -> set[str]:
         return {file.entry.data_file.file_path for file in self.files(snapshot)}
@@ -122,7 +126,7 @@ def create_table(
     schema: Schema = SCHEMA,
 ) -> CommitTable:
     """A new table of `id` and `day` without rows, impatient when it meets other writers."""
-    io = FileIO()
+    io = _storage()
     updates = new_table_updates(
         schema,
         location=str(location),
@@ -137,7 +141,12 @@ def create_table(
 
 def open_table(location: Path) -> CommitTable:
     """The table that is at a location."""
-    return CommitTable(location, location_operations(FileIO(), str(location), "db.t"))
+    return CommitTable(location, location_operations(_storage(), str(location), "db.t"))
+
+
+def _storage() -> FileIO:
+    """The local disk, with the key service of tests on encrypted tables."""
+    return FileIO(key_service=kms.load_kms({}, "the tests"))
 
 
 def data_file(
@@ -154,4 +163,7 @@ def data_file(
     partition = tuple(
         day if part.source_id == 2 else None for part in metadata.specs_by_id[spec_id].fields
     )
-    return replace(written, spec_id=spec_id, partition=partition)
+    # Commits want a key; what is in the file does not matter to them.
+    length = data_key_length(metadata.properties)
+    key = None if length is None else new_key_metadata(length).serialized()
+    return replace(written, spec_id=spec_id, partition=partition, key_metadata=key)

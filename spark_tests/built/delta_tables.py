@@ -271,7 +271,8 @@ class DeltaTable:
         snapshot = snapshot or self.head
         if snapshot is None:
             return []
-        metadata = self.table.metadata
+        state = self.table.state
+        metadata = state.metadata
         lineage = (ROW_ID, LAST_UPDATED_SEQUENCE_NUMBER) if self.version >= 3 else ()
         schema = metadata.schema()
         plan = ReadPlan(
@@ -282,7 +283,7 @@ class DeltaTable:
         )
         return [
             row
-            for task_group in plan_scan(FileIO(), metadata, snapshot, schema, TRUE, SplitOptions())
+            for task_group in plan_scan(state.io, metadata, snapshot, schema, TRUE, SplitOptions())
             for batch in read_scan_tasks(plan, task_group)
             for row in batch.to_pylist()
         ]
@@ -308,8 +309,9 @@ class DeltaTable:
 
 def planned_deletes(table: CommitTable) -> dict[str, list[str]]:
     """The delete files that apply to each data file."""
-    metadata = table.metadata
-    files = plan_files(FileIO(), metadata, table.head, metadata.schema())
+    state = table.state
+    metadata = state.metadata
+    files = plan_files(state.io, metadata, table.head, metadata.schema())
     return {
         file.entry.data_file.file_path: [
             entry.data_file.file_path

@@ -32,7 +32,6 @@ from icebergds.commit.row_delta import RowDelta
 from icebergds.commit.validation import Isolation
 from icebergds.errors import CommitConflictError, MissingFileError, ValidationError
 from icebergds.formats.manifests.manifest_list import read_snapshot_manifests
-from icebergds.io.fileio import FileIO
 from icebergds.operations.maintenance.deletes.convert_equality_deletes import (
     conversion_options,
     convert_equality_deletes,
@@ -46,7 +45,6 @@ from icebergds.operations.maintenance.verify.findings import Depth, FindingKind
 from icebergds.operations.maintenance.verify.verify import verify_and_repair
 from icebergds.operations.runner import LocalRunner
 from icebergds.operations.write.options import WriteOptions
-from icebergds.spec.metadata import TableMetadata
 from icebergds.spec.partition import PartitionSpec
 from icebergds.spec.snapshot import RefType, Snapshot, SnapshotRef
 from icebergds.spec.sort import NullOrder, SortDirection, SortField, SortOrder
@@ -235,7 +233,7 @@ class MaintainedTable:
         found = table.remove_orphan_files(older_than=since, file_list=listed, dry_run=True)
         orphans = set(found.orphan_file_locations)
         assert str(orphan) in orphans
-        assert not orphans & _needed(table.metadata)
+        assert not orphans & _needed(table)
         assert set(table.remove_orphan_files().orphan_file_locations) == orphans
 
     def append(self, branch: str, step: Step) -> None:
@@ -445,12 +443,12 @@ def _values(rows: Rows) -> Rows:
     return found
 
 
-def _needed(metadata: TableMetadata) -> set[str]:
+def _needed(table: Table) -> set[str]:
     """The files that reading any snapshot takes."""
-    needed: set[str] = set()
+    metadata, needed = table.metadata, set[str]()
     for snapshot in metadata.snapshots:
-        manifests = read_snapshot_manifests(FileIO(), snapshot)
-        entries = snapshot_entries(FileIO(), metadata, snapshot, live_only=True)
+        manifests = read_snapshot_manifests(table.io, snapshot)
+        entries = snapshot_entries(table.io, metadata, snapshot, live_only=True)
         needed |= {str(snapshot.manifest_list), *(m.manifest_path for m in manifests)}
         needed |= {entry.data_file.file_path for entry in entries}
     return needed
