@@ -1,4 +1,4 @@
-"""Simulates concurrent writers of a table on storage and catalogs that fail, and audits the table.
+"""Simulates concurrent writers of tables on storage and catalogs that fail, and audits the tables.
 
     python -m icebergds.testing.simulate --seed 7 --steps 500
     python -m icebergds.testing.simulate --minutes 10
@@ -68,6 +68,7 @@ def figures_of(results: Sequence[SimulationResult]) -> str:
     rate = 60 / seconds if seconds else 0
     return _lines(
         ("seeds", _listed([result.options.seed for result in results])),
+        ("tables", f"{sum(result.tables for result in results):,}"),
         ("steps", f"{steps:,} ({steps * rate:,.0f} a minute): {_counts(outcomes)}"),
         ("calls", f"{calls:,} ({calls * rate:,.0f} a minute) of storage and catalog"),
         ("switches", f"{sum(r.switches for r in results):,} between processes"),
@@ -170,10 +171,17 @@ def _options(given: argparse.Namespace) -> SimulationOptions:
         frozenset(given.actor) or None,
         given.faults,
         given.at_once,
+        given.tables,
         given.catalog,
         given.storage,
         dict(given.property),
     )
+
+
+def _at_least_one(text: str) -> int:
+    if (number := int(text)) < 1:
+        raise argparse.ArgumentTypeError(f"{text}: expected 1 or more")
+    return number
 
 
 def _numbers(text: str) -> frozenset[int]:
@@ -213,6 +221,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     add("--faults", type=float, help="the part of the steps that have faults, from 0 to 1")
     add("--at-once", type=int, help="how many processes run at once")
+    add("--tables", type=_at_least_one, help="how many tables there are")
     add("--only", help="the numbers of the steps to run, with commas")
     add("--without-faults", default="", help="the numbers of steps without faults, with commas")
     add("--shrink", action="store_true", help="find the fewest steps that have such a finding")

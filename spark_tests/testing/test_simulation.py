@@ -15,12 +15,13 @@ from effort import IS_NIGHTLY, given_seed, rounds, some
 from icebergds.api import table
 from icebergds.api.table import Table
 from icebergds.catalog.pointer.pointer import applied
+from icebergds.catalog.sql import catalog as sql_catalog
 from icebergds.catalog.sql.pointer import SqlPointer
 from icebergds.commit import retry, summary, transaction, validation
 from icebergds.commit.idempotent_writes import IdempotentWrite
 from icebergds.commit.operations import TableState
 from icebergds.commit.staging import StagedOperations
-from icebergds.errors import StorageError
+from icebergds.errors import InvalidOptionError, StorageError
 from icebergds.operations.write.key_resolver import KeyResolver
 from icebergds.spec.metadata import TableMetadata
 from icebergds.spec.snapshot import MetadataLogEntry, Snapshot
@@ -34,24 +35,28 @@ from icebergds.testing.simulation.places import Place, SimulatedOperations
 from icebergds.testing.simulation.rows import unchanged
 from icebergds.testing.simulation.shrinking import command_of, shrink, simulate_apart
 from icebergds.testing.simulation.steps import Outcome, Step
+from icebergds.testing.simulation.tables import TOGETHER
 from icebergds.testing.simulation.world import SimulationOptions, SimulationResult, simulate
 
 _OF_VERSION_3 = 31
 _BY_KEY = frozenset({"append", "changelog", "delete keys", "upsert"})
 # Upserts took the ids of rows that a concurrent commit had deleted by key.
-_ROW_IDS = SimulationOptions(31, 25, actors=_BY_KEY, faults=0, at_once=4)
+_ROW_IDS = SimulationOptions(31, 25, actors=_BY_KEY, faults=0, at_once=4, tables=1)
 # Upserts did not heed validate-from-snapshot-id.
-_TRANSFERS = SimulationOptions(33, 25, actors=frozenset({"transfer"}), faults=0, at_once=4)
+_TRANSFERS = SimulationOptions(
+    33, 25, actors=frozenset({"transfer"}), faults=0, at_once=4, tables=1
+)
 _FOUND = [_ROW_IDS, _TRANSFERS]
 _SEEDS = [
     SimulationOptions(11, 25),
     SimulationOptions(12, 25, catalog="filesystem"),
     SimulationOptions(13, 25, storage="memory", catalog="filesystem"),
+    SimulationOptions(14, 30, tables=5, at_once=8),
 ]
 
 
 @pytest.mark.parametrize(
-    "options", some(_FOUND + _SEEDS, 5), ids=lambda options: f"seed {options.seed}"
+    "options", some(_FOUND + _SEEDS, 6), ids=lambda options: f"seed {options.seed}"
 )
 def test_nothing_is_found(options: SimulationOptions) -> None:
     _check_sound(simulate(options))
@@ -126,6 +131,22 @@ def test_a_half_of_a_transaction_is_found() -> None:
 
     with mock.patch.object(table, "commit_staged", half):
         assert FindingKind.COMMITTED_IN_PART in _found(34, 30, "transaction")
+
+
+def test_a_transaction_that_commits_to_some_of_its_tables_is_found() -> None:
+    whole = sql_catalog.commit_tables
+
+    def first_only(rows: Any, commits: Any) -> list[TableState]:
+        return [*whole(rows, commits[:1]), *(each.base for _, each in commits[1:])]
+
+    with mock.patch.object(sql_catalog, "commit_tables", first_only):
+        assert FindingKind.COMMITTED_IN_PART in _found(34, 3, TOGETHER, tables=2)
+
+
+def test_a_transaction_on_several_tables_needs_several() -> None:
+    for more in ({"tables": 1}, {"catalog": "filesystem"}):
+        with pytest.raises(InvalidOptionError, match="needs two tables"):
+            _found(34, 3, TOGETHER, **more)
 
 
 def test_a_lost_update_is_found() -> None:
@@ -212,7 +233,8 @@ def test_metadata_that_goes_back_is_found(
 
 
 def test_a_simulation_is_shrunk_to_few_steps() -> None:
-    options = SimulationOptions(31, 12, actors=frozenset({"append", "upsert"}), at_once=1)
+    actors = frozenset({"append", "upsert"})
+    options = SimulationOptions(31, 12, actors=actors, at_once=1, tables=2)
     with mock.patch.object(Table, "upsert", side_effect=KeyError("key")):
         smaller = shrink(options)
     assert smaller.steps == 1
@@ -222,10 +244,11 @@ def test_a_simulation_is_shrunk_to_few_steps() -> None:
 
 def test_the_command_tells_figures_and_findings(capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ["--seed", "31", "--steps", "4", "--actor", "append", "--faults", "0"]
-    assert command.main(arguments) == 0
+    assert command.main([*arguments, "--tables", "2"]) == 0
     shown = capsys.readouterr().out
     assert "findings  0" in shown
-    assert "commits   5" in shown
+    assert "tables    2" in shown
+    assert "commits   6" in shown
     with mock.patch.object(Table, "upsert", side_effect=KeyError("key")):
         assert command.main([*arguments[:4], "--actor", "upsert"]) == 1
     assert "found     unexpected error at step 1" in capsys.readouterr().out
@@ -237,9 +260,8 @@ def _found(
     seed: int, steps: int, *actors: str, faults: float = 0.0, **more: Any
 ) -> set[FindingKind]:
     """What a simulation with some actors finds."""
-    options = SimulationOptions(
-        seed, steps, actors=frozenset(actors) or None, faults=faults, at_once=4, **more
-    )
+    given = {"faults": faults, "at_once": 4, "tables": 2 if TOGETHER in actors else 1, **more}
+    options = SimulationOptions(seed, steps, actors=frozenset(actors) or None, **given)
     return {finding.kind for finding in simulate(options).findings}
 
 

@@ -50,6 +50,8 @@ class Auditor:
     """Compares each state of the table with what the steps have done.
 
     Attributes:
+        steps: those that work on the table.
+        findings: of this table, or of all that have this list.
         commits: how many states of the table were seen.
         reads: how often the rows of a snapshot were compared.
     """
@@ -75,7 +77,7 @@ class Auditor:
         try:
             state = self._operations.refresh()
         except Exception as error:
-            self._tell(FindingKind.UNREADABLE, number, f"the table cannot be loaded: {error!r}")
+            self.tell(FindingKind.UNREADABLE, number, f"the table cannot be loaded: {error!r}")
             return
         before = self._seen
         if before is not None and before.metadata_location == state.metadata_location:
@@ -102,13 +104,13 @@ class Auditor:
         number, found = step.number, step.committed
         if step.outcome is Outcome.DONE:
             if snapshot_id is not None and snapshot_id not in found:
-                self._tell(
+                self.tell(
                     FindingKind.LOST_COMMIT,
                     number,
                     f"{step}, but the table never had its snapshot {snapshot_id}",
                 )
             elif step.snapshots and len(found) < step.least and step.effect is not None:
-                self._tell(FindingKind.COMMITTED_IN_PART, number, f"{step} with snapshots {found}")
+                self.tell(FindingKind.COMMITTED_IN_PART, number, f"{step} with snapshots {found}")
         elif step.outcome is Outcome.NOTHING and step.batch is not None:
             self._check_batch(step)
         self._check_failed(step)
@@ -131,12 +133,12 @@ class Auditor:
             self._check_files(number, state, alone=alone)
             found = self._table(state).verify("rows", progress=False)
         except Exception as error:
-            self._tell(FindingKind.UNREADABLE, number, f"the table cannot be verified: {error!r}")
+            self.tell(FindingKind.UNREADABLE, number, f"the table cannot be verified: {error!r}")
             return
         wrong = [str(each) for each in found.findings if each.kind not in _ALLOWED]
         if wrong:
             text = f"{len(wrong)} findings of verify: {'; '.join(wrong[:3])}"
-            self._tell(FindingKind.VERIFICATION, number, text)
+            self.tell(FindingKind.VERIFICATION, number, text)
 
     # Metadata.
 
@@ -146,21 +148,21 @@ class Auditor:
         for name, ref in metadata.refs.items():
             if ref.snapshot_id not in known:
                 text = f"{name} is at snapshot {ref.snapshot_id}, which the table does not have"
-                self._tell(FindingKind.UNREADABLE, number, text)
+                self.tell(FindingKind.UNREADABLE, number, text)
         if before is None:
             return
         old = before.metadata
         log = [entry.metadata_file for entry in metadata.metadata_log]
         if self.options.every_state and before.metadata_location not in log:
             text = f"{state.metadata_location} does not follow {before.metadata_location}: {log}"
-            self._tell(FindingKind.METADATA_LOG, number, text)
+            self.tell(FindingKind.METADATA_LOG, number, text)
         if metadata.last_sequence_number < old.last_sequence_number:
             text = f"the last sequence number fell from {old.last_sequence_number} to "
             text += str(metadata.last_sequence_number)
-            self._tell(FindingKind.SEQUENCE_NUMBERS, number, text)
+            self.tell(FindingKind.SEQUENCE_NUMBERS, number, text)
         if metadata.next_row_id < old.next_row_id:
             text = f"the next row id fell from {old.next_row_id} to {metadata.next_row_id}"
-            self._tell(FindingKind.ROW_IDS, number, text)
+            self.tell(FindingKind.ROW_IDS, number, text)
 
     def _take_snapshots(self, number: int, metadata: TableMetadata) -> list[Snapshot]:
         """Adds new snapshots to the model."""
@@ -170,12 +172,12 @@ class Auditor:
             parent = snapshot.parent_snapshot_id
             if parent is not None and parent not in model.snapshots:
                 text = f"the parent of snapshot {snapshot.snapshot_id} was never seen"
-                self._tell(FindingKind.UNKNOWN_SNAPSHOT, number, text)
+                self.tell(FindingKind.UNKNOWN_SNAPSHOT, number, text)
                 parent = None
             step = self.steps.get(self._step_of(snapshot))
             if step is None or step.effect is None:
                 text = f"snapshot {snapshot.snapshot_id}: {dict(snapshot.summary)}"
-                self._tell(FindingKind.UNKNOWN_SNAPSHOT, number, text)
+                self.tell(FindingKind.UNKNOWN_SNAPSHOT, number, text)
                 model.snapshots[snapshot.snapshot_id] = ModelSnapshot(
                     snapshot.snapshot_id, parent, -1, model.rows_of(parent)
                 )
@@ -201,7 +203,7 @@ class Auditor:
         model, snapshot_id = self.shared.model, snapshot.snapshot_id
         if step.snapshots is not None and len(step.committed) >= step.snapshots:
             text = f"{step}: snapshot {snapshot_id} after {step.committed}"
-            self._tell(FindingKind.COMMITTED_TWICE, number, text)
+            self.tell(FindingKind.COMMITTED_TWICE, number, text)
             changed_rows, written = model.rows_of(parent), frozenset[int]()
         else:
             assert step.effect is not None, "the caller has checked it"
@@ -211,7 +213,7 @@ class Auditor:
             again = self.steps.get(other.step)
             if again is not None and (again.batch, again.staged) == (step.batch, step.staged):
                 text = f"{step}: snapshot {snapshot_id} after {other.snapshot_id}"
-                self._tell(FindingKind.COMMITTED_TWICE, number, text)
+                self.tell(FindingKind.COMMITTED_TWICE, number, text)
         step.committed.append(snapshot_id)
         model.snapshots[snapshot_id] = ModelSnapshot(
             snapshot_id, parent, step.number, changed_rows, written
@@ -219,7 +221,7 @@ class Auditor:
         last = None if parent is None else metadata.snapshot_by_id(parent)
         if last is not None and 0 < snapshot.sequence_number <= last.sequence_number:
             text = f"snapshot {snapshot_id} has {snapshot.sequence_number}, its parent "
-            self._tell(FindingKind.SEQUENCE_NUMBERS, number, text + str(last.sequence_number))
+            self.tell(FindingKind.SEQUENCE_NUMBERS, number, text + str(last.sequence_number))
         self._check_failed(step)
 
     def _check_references(
@@ -232,7 +234,7 @@ class Auditor:
         for name, ref in before.metadata.refs.items():
             after = metadata.refs.get(name)
             if after is None:
-                self._tell(FindingKind.LOST_COMMIT, number, f"{ref.ref_type} {name} is gone")
+                self.tell(FindingKind.LOST_COMMIT, number, f"{ref.ref_type} {name} is gone")
             elif after.snapshot_id == ref.snapshot_id:
                 continue
             elif ref.ref_type is RefType.TAG or not self.shared.model.is_ancestor(
@@ -240,7 +242,7 @@ class Auditor:
             ):
                 text = f"{ref.ref_type} {name} went from snapshot {ref.snapshot_id} to "
                 text += f"{after.snapshot_id}, which does not descend from it"
-                self._tell(FindingKind.LOST_COMMIT, number, text)
+                self.tell(FindingKind.LOST_COMMIT, number, text)
         heads = [ref.snapshot_id for ref in metadata.refs.values()]
         kept = {s.snapshot_id for s in before.metadata.snapshots}
         for snapshot in metadata.snapshots:
@@ -251,7 +253,7 @@ class Auditor:
                 or any(model.is_ancestor(snapshot.snapshot_id, head) for head in heads)
             ):
                 text = f"snapshot {snapshot.snapshot_id} is on no branch"
-                self._tell(FindingKind.LOST_COMMIT, number, text)
+                self.tell(FindingKind.LOST_COMMIT, number, text)
 
     def _is_staged(self, snapshot: Snapshot) -> bool:
         step = self.steps.get(self.shared.model.snapshots[snapshot.snapshot_id].step)
@@ -260,7 +262,7 @@ class Auditor:
     def _check_failed(self, step: Step) -> None:
         if step.outcome is Outcome.FAILED and step.committed and step.snapshots is not None:
             text = f"{step}, but there is snapshot {step.committed}"
-            self._tell(FindingKind.COMMITTED_AFTER_FAILURE, step.number, text)
+            self.tell(FindingKind.COMMITTED_AFTER_FAILURE, step.number, text)
 
     def _check_batch(self, step: Step) -> None:
         """An idempotent write that had nothing to commit was committed before."""
@@ -276,7 +278,7 @@ class Auditor:
             if batch is not None and batch[0] == name and batch[1] >= version:
                 return
         text = f"{step}: the table has no batch {version} of {name}"
-        self._tell(FindingKind.LOST_COMMIT, step.number, text)
+        self.tell(FindingKind.LOST_COMMIT, step.number, text)
 
     # Rows.
 
@@ -297,7 +299,7 @@ class Auditor:
                 self._compare_feed(number, state, snapshot)
         except Exception as error:
             text = f"snapshot {snapshot.snapshot_id} cannot be read: {error!r}"
-            self._tell(FindingKind.UNREADABLE, number, text)
+            self.tell(FindingKind.UNREADABLE, number, text)
 
     def _compare_rows(self, number: int, state: TableState, snapshot: Snapshot) -> None:
         self.reads += 1
@@ -322,10 +324,10 @@ class Auditor:
         accounts = [row[names.index(VALUE)] for row in given if row[at] in ACCOUNTS]
         if accounts and sum(accounts) != MONEY:
             text = f"the accounts of snapshot {snapshot.snapshot_id} have {sum(accounts)}"
-            self._tell(FindingKind.WRONG_SUM, number, f"{text}, not {MONEY}")
+            self.tell(FindingKind.WRONG_SUM, number, f"{text}, not {MONEY}")
         if given != wanted:
             text = f"snapshot {snapshot.snapshot_id} of {self.steps.get(model.step)}: "
-            self._tell(FindingKind.WRONG_ROWS, number, text + differences(given, wanted, names))
+            self.tell(FindingKind.WRONG_ROWS, number, text + differences(given, wanted, names))
             return
         if has_ids:
             lineage = {row[at]: (row[width], row[width + 1]) for row in found}
@@ -352,7 +354,7 @@ class Auditor:
             wrong.append("they are not what they were")
         model.lineage = lineage
         if wrong:
-            self._tell(FindingKind.ROW_IDS, number, f"{where}: {'; '.join(wrong[:5])}")
+            self.tell(FindingKind.ROW_IDS, number, f"{where}: {'; '.join(wrong[:5])}")
 
     def _compare_feed(self, number: int, state: TableState, snapshot: Snapshot) -> None:
         """The changes of a commit make of the rows of its parent those that it has."""
@@ -376,12 +378,12 @@ class Auditor:
                     rows.remove(tuple(row))
         except ValueError:
             text = f"snapshot {snapshot.snapshot_id} deletes a row that was not there: {changes}"
-            self._tell(FindingKind.CHANGE_FEED, number, text)
+            self.tell(FindingKind.CHANGE_FEED, number, text)
             return
         rows += [tuple(row) for *row, kind in changes if kind in ("INSERT", "UPDATE_AFTER")]
         if sorted(rows) != sorted(core_of(model.rows_of(snapshot.snapshot_id))):
             text = f"the changes of snapshot {snapshot.snapshot_id} are not what it did: {changes}"
-            self._tell(FindingKind.CHANGE_FEED, number, text)
+            self.tell(FindingKind.CHANGE_FEED, number, text)
 
     # Files.
 
@@ -390,10 +392,10 @@ class Auditor:
         stored = stored_files(state)
         if missing := sorted(needed - stored):
             text = f"{len(missing)} files that snapshots have are missing: {missing[:3]}"
-            self._tell(FindingKind.MISSING_FILE, number, text)
+            self.tell(FindingKind.MISSING_FILE, number, text)
         if alone and (left := sorted(stored - needed)):
             text = f"{len(left)} files that nothing has: {left[:3]}"
-            self._tell(FindingKind.LEFT_OVER_FILE, number, text)
+            self.tell(FindingKind.LEFT_OVER_FILE, number, text)
 
     def _table(self, state: TableState) -> Table:
         assert self._operations is not None, "the table was observed"
@@ -401,5 +403,6 @@ class Auditor:
         table._state = state
         return table
 
-    def _tell(self, kind: FindingKind, step: int, message: str) -> None:
-        self.findings.append(Finding(kind, step, message))
+    def tell(self, kind: FindingKind, step: int, message: str) -> None:
+        """Adds a finding of the table."""
+        self.findings.append(Finding(kind, step, f"{self.place.name}: {message}"))

@@ -16,9 +16,10 @@ import pyarrow as pa
 
 from icebergds.api.table import Table
 from icebergds.catalog.address import TableAddress
-from icebergds.catalog.base import Catalog
+from icebergds.catalog.base import Catalog, Identifier, TransactionCatalog
+from icebergds.catalog.loaded_table import LoadedTable
 from icebergds.catalog.loading import load_catalog
-from icebergds.commit.operations import TableOperations, TableState
+from icebergds.commit.operations import TableCommit, TableOperations, TableState
 from icebergds.io.fileio import FileIO
 from icebergds.io.recursive_listing import ListedFiles
 from icebergds.spec.updates.requirements import TableRequirement
@@ -30,14 +31,13 @@ from icebergds.testing.simulation.injected import DrawnFaults
 
 _T = TypeVar("_T")
 NAME = "simulated"
-IDENTIFIER = ("db", "t")
 LOCAL, MEMORY = "local", "memory"
 _numbers = itertools.count()
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A catalog and a storage.
+    """A table of a catalog, and its storage.
 
     Attributes:
         catalog: as it is, without faults.
@@ -45,6 +45,7 @@ class Place:
         directory: a local one, which is deleted in the end.
         times: when files were written, by their resolved locations; a real storage does not know
             the simulated time.
+        identifier: of the table.
     """
 
     catalog: Catalog
@@ -52,6 +53,16 @@ class Place:
     clock: Clock
     directory: Path = Path()
     times: dict[str, int] = field(default_factory=dict)
+    identifier: Identifier = ("db", "t")
+
+    def of_table(self, number: int) -> Place:
+        """The place of one of several tables, which are numbered from 0."""
+        *namespace, name = self.identifier
+        return replace(self, identifier=(*namespace, f"{name}{number or ''}"))
+
+    @property
+    def name(self) -> str:
+        return ".".join(self.identifier)
 
     @property
     def io(self) -> FileIO:
@@ -60,7 +71,7 @@ class Place:
 
     def operations(self) -> TableOperations:
         """The table's operations, without faults."""
-        return SimulatedOperations(self.catalog.operations(IDENTIFIER), None, self._timed)
+        return SimulatedOperations(self.catalog.operations(self.identifier), None, self._timed)
 
     def table(self, operations: TableOperations | None = None) -> Table:
         """Loads the table.
@@ -69,27 +80,44 @@ class Place:
             operations: those of a process; without faults by default.
         """
         operations = operations or self.operations()
-        address = TableAddress(".".join(IDENTIFIER), NAME, dict(self.properties))
-        return Table(address, operations.refresh(), operations)
+        return Table(self._address, operations.refresh(), operations)
+
+    def loaded(self, operations: TableOperations) -> LoadedTable:
+        """The table as a statement of a process loads it."""
+        return LoadedTable(self._address, operations, operations.refresh())
 
     def plain_table(self) -> Table:
         """Loads the table with nothing simulated."""
-        return self.table(self.catalog.operations(IDENTIFIER))
+        return self.table(self.catalog.operations(self.identifier))
 
     def of_process(self, faults: DrawnFaults) -> TableOperations:
         """The table's operations for a process, whose calls fail as drawn."""
+        operations = self._faulty_catalog(faults).operations(self.identifier)
+        return SimulatedOperations(operations, faults, self._faulty(faults), self.operations)
 
-        def faulty(io: FileIO) -> FileIO:
-            return SimulatedFileIO(io, self, faults)
-
-        catalog: Any = self.catalog
-        if any(part.name == "io" and part.init for part in dataclasses.fields(catalog)):
-            catalog = replace(catalog, io=faulty(catalog.io))
-        return SimulatedOperations(catalog.operations(IDENTIFIER), faults, faulty, self.operations)
+    def catalog_of_process(self, faults: DrawnFaults) -> SimulatedCatalog | None:
+        """The catalog for a process that changes several tables; None if it cannot do that."""
+        if not isinstance(self.catalog, TransactionCatalog):
+            return None
+        catalog = self._faulty_catalog(faults)
+        return SimulatedCatalog(catalog, self.catalog, faults, self._faulty(faults), self._timed)
 
     def create(self, updates: Sequence[TableUpdate]) -> None:
-        create_namespaces(self.catalog, IDENTIFIER[:-1])
-        self.catalog.create(IDENTIFIER, updates)
+        create_namespaces(self.catalog, self.identifier[:-1])
+        self.catalog.create(self.identifier, updates)
+
+    @property
+    def _address(self) -> TableAddress:
+        return TableAddress(self.name, NAME, dict(self.properties))
+
+    def _faulty_catalog(self, faults: DrawnFaults) -> Any:
+        catalog: Any = self.catalog
+        if any(part.name == "io" and part.init for part in dataclasses.fields(catalog)):
+            catalog = replace(catalog, io=self._faulty(faults)(catalog.io))
+        return catalog
+
+    def _faulty(self, faults: DrawnFaults) -> Callable[[FileIO], FileIO]:
+        return lambda io: SimulatedFileIO(io, self, faults)
 
     def _timed(self, io: FileIO) -> FileIO:
         return io if isinstance(io, TimedFileIO) else TimedFileIO(io, self)
@@ -250,9 +278,56 @@ class SimulatedOperations:
         return call() if self.faults is None else self.faults.around(name, call, late=late)
 
     def _seen(self, state: TableState) -> TableState:
-        if isinstance(state.io, TimedFileIO | SimulatedFileIO):
-            return state
-        return replace(state, io=self.wrapped(state.io))
+        return _with_storage(state, self.wrapped)
+
+
+@dataclass(frozen=True, slots=True)
+class SimulatedCatalog:
+    """A catalog that commits to several tables at once, as a process sees it.
+
+    Attributes:
+        catalog: with the storage of the process.
+        server: the catalog as its server sees it, whatever becomes of the process.
+        wrapped: the storage as the process sees it.
+        timed: the storage as the server sees it.
+    """
+
+    catalog: Any
+    server: TransactionCatalog
+    faults: DrawnFaults
+    wrapped: Callable[[FileIO], FileIO]
+    timed: Callable[[FileIO], FileIO]
+
+    @property
+    def name(self) -> str:
+        return str(self.catalog.name)
+
+    @property
+    def commits_atomically(self) -> bool:
+        return self.server.commits_atomically
+
+    def check_transactions(self) -> None:
+        self.server.check_transactions()
+
+    def commit_tables(self, commits: Sequence[TableCommit]) -> list[TableState]:
+        def late() -> None:
+            self.server.commit_tables(
+                [
+                    replace(each, base=replace(each.base, io=self.timed(each.base.io)))
+                    for each in commits
+                ]
+            )
+
+        states = self.faults.around(
+            "commit", lambda: self.catalog.commit_tables(commits), late=late
+        )
+        return [_with_storage(state, self.wrapped) for state in states]
+
+
+def _with_storage(state: TableState, wrapped: Callable[[FileIO], FileIO]) -> TableState:
+    if isinstance(state.io, TimedFileIO | SimulatedFileIO):
+        return state
+    return replace(state, io=wrapped(state.io))
 
 
 def _times_at(io: FileIO, place: Place, location: str) -> int | None:

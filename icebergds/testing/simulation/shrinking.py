@@ -78,6 +78,7 @@ def command_of(options: SimulationOptions) -> str:
         words.append(f"--without-faults {_listed(options.without_faults)}")
     words += [] if options.faults is None else [f"--faults {options.faults}"]
     words += [] if options.at_once is None else [f"--at-once {options.at_once}"]
+    words += [] if options.tables is None else [f"--tables {options.tables}"]
     return " ".join(words)
 
 

@@ -75,6 +75,11 @@ class Step:
     committed: list[int] = field(default_factory=list)
     """The snapshots that were seen."""
 
+    def begin(self, table: Table) -> None:
+        """Notes what the table is like that the step is about to change."""
+        head = table.metadata.head_of(self.branch)
+        self.knew_ids = head is not None and head.first_row_id is not None
+
     @property
     def summary(self) -> dict[str, str]:
         """The entries of the summaries of its snapshots."""

@@ -17,7 +17,7 @@ from icebergds.spec.updates.new_table import new_table_updates
 from icebergds.testing.simulation.auditor import Auditor
 from icebergds.testing.simulation.determinism import drawn
 from icebergds.testing.simulation.maintainers import PROPERTIES
-from icebergds.testing.simulation.places import IDENTIFIER, Place
+from icebergds.testing.simulation.places import Place
 from icebergds.testing.simulation.rows import CORE, GROUP, ID, VALUE, put
 from icebergds.testing.simulation.steps import ACCOUNTS, MONEY, Outcome, Step, arrow_rows
 
@@ -61,14 +61,14 @@ class SimulatedTable:
 
 
 def create_table(place: Place, table: SimulatedTable, auditor: Auditor) -> None:
-    """Creates the table and its accounts; both are step 0, which has no faults."""
+    """Creates a table and its accounts; both are step 0, which has no faults."""
     spec = PartitionSpec()
     if table.partitions:
         spec = parse_partition_by(table.partitions, _SCHEMA)
     place.create(
         new_table_updates(
             _SCHEMA,
-            location=place.catalog.new_table_location(IDENTIFIER),
+            location=place.catalog.new_table_location(place.identifier),
             spec=spec,
             properties=table.properties,
             format_version=table.version,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import traceback
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -25,7 +25,7 @@ from icebergds.testing.faults import Crash
 from icebergds.testing.simulation.auditor import AuditOptions, Auditor
 from icebergds.testing.simulation.determinism import Clock, deterministic, drawn
 from icebergds.testing.simulation.findings import Finding, FindingKind
-from icebergds.testing.simulation.injected import CRASHES, FaultDraws, FaultKind
+from icebergds.testing.simulation.injected import CRASHES, DrawnFaults, FaultDraws, FaultKind
 from icebergds.testing.simulation.maintainers import MAINTAINERS
 from icebergds.testing.simulation.places import LOCAL, Place, open_place
 from icebergds.testing.simulation.steps import (
@@ -35,10 +35,21 @@ from icebergds.testing.simulation.steps import (
     Step,
 )
 from icebergds.testing.simulation.table import SimulatedTable, create_table, snapshot_of
+from icebergds.testing.simulation.tables import (
+    TOGETHER,
+    AuditedTable,
+    SimulatedTables,
+    can_commit_together,
+    change_together,
+)
 from icebergds.testing.simulation.turns import Process, Turns
 from icebergds.testing.simulation.writers import WRITERS
 
-ACTORS: Mapping[str, tuple[Act, int]] = {**WRITERS, **MAINTAINERS}
+ACTORS = (*WRITERS, *MAINTAINERS, TOGETHER)
+"""Who takes part in simulations."""
+_ACTS: Mapping[str, tuple[Act, int]] = {**WRITERS, **MAINTAINERS}
+_WEIGHTS = {**{name: weight for name, (_, weight) in _ACTS.items()}, TOGETHER: 8}
+_TABLES = (1, 1, 1, 2, 5)
 _NIGHT = "night"
 _STEPS_OF_A_DAY = 150
 _NIGHT_MS = 4 * 86_400_000
@@ -60,6 +71,7 @@ class SimulationOptions:
         actors: those that take part; most of them, as drawn, by default.
         faults: in which part of the steps storage and catalog fail; drawn by default.
         at_once: how many processes run at once; drawn by default.
+        tables: how many tables there are; drawn by default.
         catalog, storage, properties: as for `open_place`.
     """
 
@@ -70,6 +82,7 @@ class SimulationOptions:
     actors: frozenset[str] | None = None
     faults: float | None = None
     at_once: int | None = None
+    tables: int | None = None
     catalog: str = "sql"
     storage: str = LOCAL
     properties: Mapping[str, str] = field(default_factory=dict)
@@ -82,12 +95,14 @@ class SimulationResult:
     """What a simulation did and found.
 
     Attributes:
+        tables: how many there were.
         outcomes: how many steps of each actor had which outcome.
         trace: what each step did, with its outcome.
     """
 
     options: SimulationOptions
     findings: tuple[Finding, ...]
+    tables: int
     steps: int
     calls: int
     switches: int
@@ -131,33 +146,52 @@ class _World:
         chance = drawn(options.seed, 7)
         self._at_once = chance.choice([1, 2, 3, 4, 6])
         share = chance.choice([0.0, 0.1, 0.25, 0.5])
-        self._table = SimulatedTable.of(chance)
+        first = SimulatedTable.of(chance)
         if options.at_once is not None:
             self._at_once = options.at_once
         self.turns = Turns(options.seed, clock, self._at_once)
         share = share if options.faults is None else options.faults
         self.draws = FaultDraws(options.seed, clock, self.turns, share, options.without_faults)
-        self.shared = Shared(options.seed)
+        number = drawn(options.seed, 11).choice(_TABLES)
+        if TOGETHER in (options.actors or ()):
+            number = max(2, number)
+        number = number if options.tables is None else options.tables
+        others = (SimulatedTable.of(drawn(options.seed, 12, at)) for at in range(1, number))
+        self._created = (first, *others)
+        self.findings: list[Finding] = []
+        self.tables = SimulatedTables([self._audited(at) for at in range(number)])
         self.steps: dict[int, Step] = {}
-        self.auditor = Auditor(place, self.shared, self.steps, options.audit)
-        self.draws.on_effect = self.auditor.observe
+        self.draws.on_effect = self.tables.observe
         self.turns.between = self.draws.run_late
         self.processes: list[Process] = []
         self.nights = 0
         self.errors: Counter[str] = Counter()
-        weights = {name: weight for name, (_, weight) in ACTORS.items()}
+        weights = dict(_WEIGHTS)
         for name in weights:
             # Each world is without some of the actors.
             if chance.random() < 0.15:
                 weights[name] = 0
         weights["append"] = max(weights["append"], 5)
         if options.actors is not None:
-            weights = {name: ACTORS[name][1] for name in sorted(options.actors)}
+            weights = {name: _WEIGHTS[name] for name in sorted(options.actors)}
+        if number == 1 or not can_commit_together(place):
+            weights[TOGETHER] = 0
+        if not any(weights.values()):
+            raise InvalidOptionError(
+                f"actor {TOGETHER!r} needs two tables, and a catalog that commits to both at once"
+            )
         self.weights = weights
-        self.shared.layout_changes = weights.get("partitions", 0) > 0
+        for table in self.tables.tables:
+            table.shared.layout_changes = weights.get("partitions", 0) > 0
+
+    def _audited(self, number: int) -> AuditedTable:
+        place, shared = self.place.of_table(number), Shared(self.options.seed)
+        auditor = Auditor(place, shared, {}, self.options.audit, self.findings)
+        return AuditedTable(place, shared, auditor)
 
     def run(self) -> None:
-        create_table(self.place, self._table, self.auditor)
+        for table, made in zip(self.tables.tables, self._created, strict=True):
+            create_table(table.place, made, table.auditor)
         try:
             self.turns.run(self._processes())
             self._night(None)
@@ -165,16 +199,17 @@ class _World:
             return
 
     def result(self, seconds: float) -> SimulationResult:
-        steps = [step for step in self.steps.values() if step.number > 0]
+        steps, tables = list(self.steps.values()), self.tables.tables
         return SimulationResult(
             self.options,
-            tuple(self.auditor.findings),
+            tuple(self.findings),
+            len(tables),
             len(steps),
             sum(process.calls for process in self.processes),
             self.turns.switches,
-            self.auditor.commits,
-            len(self.shared.model.snapshots),
-            self.auditor.reads,
+            sum(table.auditor.commits for table in tables),
+            sum(len(table.shared.model.snapshots) for table in tables),
+            sum(table.auditor.reads for table in tables),
             self.nights,
             self.draws.injected,
             Counter((step.actor, step.outcome) for step in steps),
@@ -193,8 +228,8 @@ class _World:
                 actor = chance.choices(names, [self.weights[name] for name in names])[0]
             if self.options.only is not None and number not in self.options.only:
                 continue
-            step = Step(number, actor, chance)
-            self.steps[number] = step
+            for table in reversed(self._tables_of(number, actor)):
+                table.steps[number] = self.steps[number] = Step(number, actor, chance)
             run = self._night if actor == _NIGHT else self._run
             process = Process(number, run, alone=actor == _NIGHT)
             process.skew_ms = chance.randint(-2_000, 2_000)
@@ -204,17 +239,14 @@ class _World:
     def _run(self, process: Process) -> None:
         """Runs a step in its process, and tells the auditor what it says."""
         step = self.steps[process.number]
+        tables = self._tables_of(step.number, step.actor)
         faults = self.draws.of(process)
         snapshot_id: int | None = None
-        act = ACTORS[step.actor][0]
         try:
-            table = self.place.table(self.place.of_process(faults))
-            branches = sorted(name for name in table.refs() if name.startswith("branch"))
-            if branches and step.chance.random() < 0.25:
-                step.branch = step.chance.choice(branches)
-            head = table.metadata.head_of(step.branch)
-            step.knew_ids = head is not None and head.first_row_id is not None
-            snapshot_id = snapshot_of(act(step, table, self.shared))
+            if step.actor == TOGETHER:
+                change_together(tables, step.number, faults)
+            else:
+                snapshot_id = _act(step, tables[0], faults)
             is_done = snapshot_id is not None or step.effect is None or step.snapshots != 1
             step.outcome = Outcome.DONE if is_done else Outcome.NOTHING
         except Crash:
@@ -229,9 +261,11 @@ class _World:
             text = f"{step}\n{''.join(traceback.format_exception(error))}"
             self._tell(FindingKind.UNEXPECTED_ERROR, step.number, text)
         step.faults = faults.count
-        self.auditor.ended(step, snapshot_id)
-        if self.auditor.findings and self.options.stops_at_finding:
-            raise _FoundError
+        for table in tables:
+            part = table.steps[step.number]
+            part.outcome, part.error, part.faults = step.outcome, step.error, step.faults
+            table.auditor.ended(part, snapshot_id)
+        self._stop_if_found()
 
     def _check_error(self, step: Step, faults: int, error: Exception) -> None:
         """Without a fault, steps fail only because of what others did."""
@@ -249,18 +283,40 @@ class _World:
         self.nights += 1
         self.draws.run_late(all_of_them=True)
         self.clock.advance(_NIGHT_MS)
-        try:
-            self.place.table().remove_orphan_files(progress=False)
-        except Exception as error:
-            text = (
-                f"orphan files could not be removed: {''.join(traceback.format_exception(error))}"
-            )
-            self._tell(FindingKind.UNEXPECTED_ERROR, number, text)
-        self.auditor.check_all(number, alone=True)
+        for table in self.tables.tables:
+            try:
+                table.place.table().remove_orphan_files(progress=False)
+            except Exception as error:
+                text = "".join(traceback.format_exception(error))
+                text = f"orphan files could not be removed: {text}"
+                table.auditor.tell(FindingKind.UNEXPECTED_ERROR, number, text)
+            table.auditor.check_all(number, alone=True)
         if process is not None:
             self.steps[number].outcome = Outcome.DONE
-        if self.auditor.findings and self.options.stops_at_finding:
+        self._stop_if_found()
+
+    def _tables_of(self, number: int, actor: str) -> Sequence[AuditedTable]:
+        """The tables that a step works on."""
+        tables = self.tables.tables
+        if actor == _NIGHT:
+            return tables
+        chance = drawn(self.options.seed, 13, number)
+        count = chance.randint(2, min(3, len(tables))) if actor == TOGETHER else 1
+        return chance.sample(tables, count)
+
+    def _stop_if_found(self) -> None:
+        if self.findings and self.options.stops_at_finding:
             raise _FoundError
 
     def _tell(self, kind: FindingKind, step: int, text: str) -> None:
-        self.auditor.findings.append(Finding(kind, step, text))
+        self.findings.append(Finding(kind, step, text))
+
+
+def _act(step: Step, of: AuditedTable, faults: DrawnFaults) -> int | None:
+    """Runs a step on one table; returns the snapshot that it says it has committed."""
+    table = of.place.table(of.place.of_process(faults))
+    branches = sorted(name for name in table.refs() if name.startswith("branch"))
+    if branches and step.chance.random() < 0.25:
+        step.branch = step.chance.choice(branches)
+    step.begin(table)
+    return snapshot_of(_ACTS[step.actor][0](step, table, of.shared))

@@ -36,7 +36,7 @@ from icebergds.testing.simulation.steps import (
     new_rows,
 )
 
-_MODES = ("equality-deletes", "positions", "auto")
+MODES = ("equality-deletes", "positions", "auto")
 
 
 def append(step: Step, table: Table, shared: Shared) -> Any:
@@ -72,7 +72,7 @@ def stream(step: Step, table: Table, shared: Shared) -> Any:
 
 def upsert(step: Step, table: Table, shared: Shared) -> Any:
     keys = shared.some_keys(step, 6) + new_keys(step, step.chance.randint(0, 2))
-    mode = step.chance.choice(_MODES)
+    mode = step.chance.choice(MODES)
     rows = new_rows(step, table.schema(), keys)
     step.detail = f"upsert {len(rows)} rows by {mode}"
     step.effect = put(rows)
@@ -86,7 +86,7 @@ def upsert(step: Step, table: Table, shared: Shared) -> Any:
 
 def delete_keys(step: Step, table: Table, shared: Shared) -> Any:
     keys = shared.some_keys(step, 8)
-    mode = step.chance.choice(_MODES)
+    mode = step.chance.choice(MODES)
     step.detail = f"delete {len(keys)} keys by {mode}"
     step.effect = without(keys)
     return table.delete_keys(
@@ -112,7 +112,7 @@ def change_data(step: Step, table: Table, shared: Shared) -> Any:
         kinds.append(("+U", new[0]))
     rows = new_rows(step, schema, [key for _, key in kinds])
     entries = [(kind, row) for (kind, _), row in zip(kinds, rows, strict=True)]
-    mode = step.chance.choice(_MODES)
+    mode = step.chance.choice(MODES)
     step.detail = f"changelog of {len(entries)} rows by {mode}"
     last = {row[CORE.key]: row for kind, row in entries if kind in ("+U", "+I")}
     step.effect = Then(without(gone), put(last.values()))
@@ -308,7 +308,7 @@ def _transfer_by_upsert(step: Step, table: Table, moves: Mapping[int, int]) -> A
     options = {
         "isolation-level": "serializable",
         "validate-from-snapshot-id": str(head.snapshot_id),
-        "write.upsert.mode": step.chance.choice(_MODES),
+        "write.upsert.mode": step.chance.choice(MODES),
     }
     return table.upsert(
         found.set_column(at, found.schema.field(at), pa.array(values, pa.int64())),
