@@ -11,6 +11,7 @@ from icebergds.spec.metadata import TableMetadata
 from icebergds.spec.snapshot import RefType, Snapshot
 from icebergds.testing.simulation.determinism import drawn
 from icebergds.testing.simulation.findings import Finding, FindingKind
+from icebergds.testing.simulation.kept_rows import KeptRows
 from icebergds.testing.simulation.places import Place
 from icebergds.testing.simulation.reachable import files_of, stored_files
 from icebergds.testing.simulation.row_checks import changed_ids, core_of, differences, wrong_ids
@@ -65,6 +66,7 @@ class Auditor:
     reads: int = 0
     _operations: TableOperations | None = None
     _seen: TableState | None = None
+    _rows: KeptRows = field(default_factory=KeptRows)
 
     def add(self, step: Step) -> None:
         """Makes a step known, before it may commit."""
@@ -125,7 +127,7 @@ class Auditor:
         state = self._seen
         if state is None:
             return
-        model = self.shared.model.snapshots
+        model, self._rows = self.shared.model.snapshots, KeptRows()
         for snapshot in state.metadata.snapshots:
             if snapshot.snapshot_id in model:
                 self._check_rows(number, state, snapshot, with_feed=False)
@@ -310,12 +312,10 @@ class Auditor:
             schema = metadata.schemas_by_id[snapshot.schema_id]
         has_ids = metadata.format_version >= 3 and snapshot.first_row_id is not None
         names = [column.name for column in schema.fields]
-        read = table.scan(
-            columns=[*names, *(_LINEAGE if has_ids else ())], snapshot_id=snapshot.snapshot_id
-        ).to_arrow()
+        columns = [*names, *(_LINEAGE if has_ids else ())]
         at = names.index(ID)
         found = sorted(
-            zip(*(read[name].to_pylist() for name in read.column_names), strict=True),
+            self._rows.read(table, columns, snapshot.snapshot_id),
             key=lambda row: (row[at], str(row)),
         )
         width = len(names)

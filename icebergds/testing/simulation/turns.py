@@ -16,6 +16,13 @@ _SWITCHES = 0.3
 _LONGEST_CALL_MS = 40
 
 
+def _taken() -> threading.Lock:
+    """A lock that whoever waits for gets when it is released."""
+    lock = threading.Lock()
+    lock.acquire()
+    return lock
+
+
 @dataclass(slots=True, eq=False)
 class Process:
     """A simulated process, which does one step.
@@ -36,7 +43,7 @@ class Process:
     wakes_ms: int = 0
     skew_ms: int = 0
     ended: bool = False
-    _turn: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(0), repr=False)
+    _turn: threading.Lock = field(default_factory=_taken, repr=False)
     _thread: threading.Thread | None = field(default=None, repr=False)
     failure: BaseException | None = None
 
@@ -51,7 +58,7 @@ class Turns:
 
     def __init__(self, seed: int, clock: Clock, at_once: int) -> None:
         self._seed, self._clock, self._at_once = seed, clock, at_once
-        self._main = threading.Semaphore(0)
+        self._main = _taken()
         self._running: list[Process] = []
         self._current: Process | None = None
         self._last: Process | None = None
