@@ -19,6 +19,7 @@ from icebergds.commit.validation import (
     check_added_data,
     check_isolation,
     check_new_deletes,
+    check_row_ids,
 )
 from icebergds.commit.workspace import Workspace
 from icebergds.errors import ValidationError
@@ -32,13 +33,14 @@ class RewriteRows:
     """Removes data files and adds others with their remaining, changed and new rows.
 
     The commit fails with a ValidationError if a file to remove is no longer in the branch, if
-    others deleted rows of it since it was read or, with serializable isolation, if others added
-    rows that may match the conflict filter.
+    others deleted rows of it since it was read, if its rows got ids since then or, with
+    serializable isolation, if others added rows that may match the conflict filter.
 
     Attributes:
         removed: data files, as manifests describe them.
         isolation: the level, and the snapshot that was read.
         conflict_filter: the rows that the operation read, by column name; TRUE for all rows.
+        had_ids: whether the rows of the snapshot that was read have row ids.
     """
 
     removed: tuple[DataFile, ...]
@@ -46,11 +48,13 @@ class RewriteRows:
     isolation: Isolation
     conflict_filter: Expr = TRUE
     case_sensitive: bool = True
+    had_ids: bool = True
 
     def produce(self, work: Workspace, base: CommitBase) -> NewSnapshot:
         require_data_files(base, (*self.removed, *self.added))
         start = self.isolation.from_snapshot_id
         if self.removed:
+            check_row_ids(base, had_ids=self.had_ids)
             check_new_deletes(base, start, self.removed, ignore_equality=False)
         rows = rows_matching(base, self.conflict_filter, self.case_sensitive)
         check_added_data(base, self.isolation, rows)

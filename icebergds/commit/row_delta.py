@@ -16,6 +16,7 @@ from icebergds.commit.validation import (
     check_files_exist,
     check_new_deletes,
     check_new_vectors,
+    check_row_ids,
 )
 from icebergds.commit.workspace import Workspace
 from icebergds.errors import InvalidDataError, UnsupportedFeatureError, ValidationError
@@ -37,7 +38,8 @@ class RowDelta:
     - added a deletion vector for a data file that gets one here,
     - added files of another partition spec than that of partitioned equality deletes,
     - deleted rows of a data file in which this commit replaces rows (a deleted row could come
-      back), or,
+      back),
+    - gave ids to rows that this commit replaces, after an upgrade to version 3, or,
     - with serializable isolation, added rows that may match the conflict filter.
 
     Attributes:
@@ -48,6 +50,7 @@ class RowDelta:
         isolation: the level, and the snapshot that was read.
         conflict_filter: the rows that the operation read, by column name; TRUE for all rows.
         attempt: what `deletes` and `replaced` depend on, if attempts to commit have other ones.
+        had_ids: whether the rows of the snapshot that was read have row ids.
     """
 
     files: tuple[DataFile, ...]
@@ -58,6 +61,7 @@ class RowDelta:
     conflict_filter: Expr = TRUE
     case_sensitive: bool = True
     attempt: Hashable = None
+    had_ids: bool = True
 
     def produce(self, work: Workspace, base: CommitBase) -> NewSnapshot:
         require_data_files(base, self.files)
@@ -89,6 +93,7 @@ class RowDelta:
             older = {file.file_path for file in self.referenced}
             check_new_vectors(base, start, [v for v in vectors if v.referenced_data_file in older])
             if replaces_rows:
+                check_row_ids(base, had_ids=self.had_ids)
                 check_new_deletes(base, start, self.referenced, ignore_equality=False)
         rows = rows_matching(base, self.conflict_filter, self.case_sensitive)
         check_added_data(base, self.isolation, rows)

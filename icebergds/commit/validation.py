@@ -108,6 +108,27 @@ def check_files_exist(
                 )
 
 
+def check_row_ids(base: CommitBase, *, had_ids: bool) -> None:
+    """Validates that rows that are moved to new files have no ids which these files lack.
+
+    After an upgrade to version 3, the first commit gives ids to all rows of its branch; a row that
+    is moved must keep its id (spec: Row Lineage).
+
+    Args:
+        had_ids: whether the snapshot that the rows were read from has row ids.
+
+    Raises:
+        ValidationError: the rows have ids by now.
+    """
+    if not had_ids and base.parent is not None and base.parent.first_row_id is not None:
+        raise ValidationError(
+            f"table {base.name}: the rows that this operation moves to new files had no ids when "
+            "they were read, and got some by the first commit after the upgrade to format version "
+            f"{base.metadata.format_version}, which they must keep; read the table again and "
+            "repeat the operation"
+        )
+
+
 def check_new_vectors(
     base: CommitBase, from_snapshot_id: int | None, vectors: Sequence[DataFile]
 ) -> None:

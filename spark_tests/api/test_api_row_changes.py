@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from built.api_tables import ids_of, new_table, rows
 from built.contents import data_files, head
@@ -142,6 +143,40 @@ def test_rows_are_deleted_and_replaced(tmp_path: Path, operation: str) -> None:
     counts = [summary[f"icebergds.rows-{name}"] for name in ("inserted", "updated", "deleted")]
     assert counts == ["0", "1", "2"]
     assert is_committed(pending.prepared.address, pending.prepared.write_id)
+
+
+@WAYS
+@pytest.mark.parametrize("is_upgraded_before", [True, False])
+def test_rows_that_got_ids_since_they_were_read_are_not_moved_without_them(
+    tmp_path: Path, operation: str, is_upgraded_before: bool
+) -> None:
+    """The first commit after an upgrade to version 3 gives ids to all rows."""
+    table = table_of(tmp_path, version=2)
+    if is_upgraded_before:
+        table.upgrade(3)
+    pending = changing(table, operation, {1: 10}, isolation_level="snapshot")
+    if not is_upgraded_before:
+        table.refresh().upgrade(3)
+    table.refresh().append(rows(9, day=3))
+    before = table.scan(columns="id,_row_id").to_arrow()
+    # Position delete files of version 2 are refused anyway.
+    with pytest.raises(ValidationError, match=r"had no ids when|requires deletion vectors"):
+        pending.commit()
+    assert table.refresh().scan(columns="id,_row_id").to_arrow() == before
+    changing(table, operation, {1: 10}).commit()
+    kept = dict(zip(*(c.to_pylist() for c in before.filter(pc.field("id") != 1)), strict=True))
+    after = table.refresh().scan(columns="id,_row_id").to_arrow()
+    assert kept.items() <= dict(zip(*(c.to_pylist() for c in after), strict=True)).items()
+
+
+@WAYS
+def test_the_first_commit_after_an_upgrade_may_change_rows(tmp_path: Path, operation: str) -> None:
+    table = table_of(tmp_path, version=2)
+    table.upgrade(3)
+    changing(table, operation, {1: 10}).commit()
+    found = table.refresh().scan(columns="id,_row_id").to_arrow()
+    assert sorted(found["id"].to_pylist()) == [2, 3, 4, 5, 6, 7, 8, 10]
+    assert found["_row_id"].null_count == 0
 
 
 def test_change_of_nothing_commits_nothing(tmp_path: Path) -> None:

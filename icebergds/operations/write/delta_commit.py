@@ -61,6 +61,7 @@ class PreparedDelta:
         statement: such as `merge`, for the snapshot summary.
         rewrites: whether data files are rewritten; otherwise delete files are added.
         key_spec: the partition spec of equality deletes, if rows are changed by key.
+        had_ids: whether the rows that the change was computed from have row ids.
     """
 
     address: TableAddress
@@ -77,6 +78,7 @@ class PreparedDelta:
     statement: str | None = None
     rewrites: bool = False
     key_spec: PartitionSpec | None = None
+    had_ids: bool = True
 
 
 DeltaTask: TypeAlias = Callable[..., DeltaFiles]
@@ -260,7 +262,12 @@ def _action(prepared: PreparedDelta, delta: DeltaFiles) -> Action:
     isolation = Isolation(prepared.isolation_level, prepared.read_snapshot_id)
     if prepared.rewrites:
         return RewriteRows(
-            delta.replaced, delta.files, isolation, prepared.conflict_filter, case_sensitive=False
+            delta.replaced,
+            delta.files,
+            isolation,
+            prepared.conflict_filter,
+            case_sensitive=False,
+            had_ids=prepared.had_ids,
         )
     return RowDelta(
         delta.files,
@@ -270,4 +277,5 @@ def _action(prepared: PreparedDelta, delta: DeltaFiles) -> Action:
         isolation,
         prepared.conflict_filter,
         case_sensitive=False,
+        had_ids=prepared.had_ids,
     )

@@ -150,9 +150,19 @@ def plan_position_change(
         change.conflict_filter,
         statement=change.statement,
         rewrites=change.mode is RowChangeMode.COPY_ON_WRITE,
+        had_ids=_has_row_ids(metadata, change.snapshot_id),
     )
     packed = {path: pack_target(path, target) for path, target in targets}
     return PlannedPositionChange(prepared, task, packed)
+
+
+def _has_row_ids(metadata: TableMetadata, snapshot_id: int | None) -> bool:
+    """Whether all rows of a snapshot have ids; those from before an upgrade to version 3 have none.
+
+    Those of no snapshot need none.
+    """
+    read = None if snapshot_id is None else metadata.snapshot_by_id(snapshot_id)
+    return read is None or read.first_row_id is not None
 
 
 def _delete_targets(files: Iterable[PlannedFile]) -> Iterator[tuple[str, DeleteTarget]]:

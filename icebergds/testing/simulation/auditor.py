@@ -348,7 +348,7 @@ class Auditor:
             before = self.shared.model.snapshots[model.parent_id].lineage
             step = self.steps.get(model.step)
             keeps = step is not None and step.keeps_ids
-            if before is not None and (step is None or step.knew_ids):
+            if before is not None:
                 wrong += changed_ids(snapshot, model, before, lineage, keeps=keeps)
         if model.lineage is not None and model.lineage != lineage:
             wrong.append("they are not what they were")

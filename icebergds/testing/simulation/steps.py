@@ -51,8 +51,6 @@ class Step:
         moves_references: whether it may change branches and tags otherwise than by a commit.
         staged: the id under which its first snapshot waits, on no branch, to be published.
         batch: application and version of an idempotent write.
-        knew_ids: whether rows had ids when it began; they get some with the first commit after an
-            upgrade to version 3.
         detail: what it did, for reports.
     """
 
@@ -67,18 +65,12 @@ class Step:
     keeps_ids: bool = False
     moves_references: bool = False
     batch: tuple[str, int] | None = None
-    knew_ids: bool = True
     detail: str = ""
     outcome: Outcome = Outcome.RUNNING
     error: BaseException | None = None
     faults: int = 0
     committed: list[int] = field(default_factory=list)
     """The snapshots that were seen."""
-
-    def begin(self, table: Table) -> None:
-        """Notes what the table is like that the step is about to change."""
-        head = table.metadata.head_of(self.branch)
-        self.knew_ids = head is not None and head.first_row_id is not None
 
     @property
     def summary(self) -> dict[str, str]:

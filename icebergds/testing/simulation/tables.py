@@ -84,7 +84,6 @@ def change_together(tables: Sequence[AuditedTable], number: int, faults: DrawnFa
 
 def _change(step: Step, table: Table, shared: Shared) -> None:
     """Adds rows to a table, and mostly changes or deletes others."""
-    step.begin(table)
     schema, chance = table.schema(), step.chance
     kind = chance.choice(["append", "delete", "upsert"])
     first = new_rows(step, schema, new_keys(step, chance.randint(1, 3)))

@@ -318,5 +318,4 @@ def _act(step: Step, of: AuditedTable, faults: DrawnFaults) -> int | None:
     branches = sorted(name for name in table.refs() if name.startswith("branch"))
     if branches and step.chance.random() < 0.25:
         step.branch = step.chance.choice(branches)
-    step.begin(table)
     return snapshot_of(_ACTS[step.actor][0](step, table, of.shared))
