@@ -141,6 +141,8 @@ class Auditor:
         if wrong:
             text = f"{len(wrong)} findings of verify: {'; '.join(wrong[:3])}"
             self.tell(FindingKind.VERIFICATION, number, text)
+        if alone:
+            self.shared.model.forget_rows({s.snapshot_id for s in state.metadata.snapshots})
 
     # Metadata.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -132,6 +132,12 @@ class Model:
 
     def rows_of(self, snapshot_id: int | None) -> Rows:
         return {} if snapshot_id is None else self.snapshots[snapshot_id].rows
+
+    def forget_rows(self, kept: Collection[int]) -> None:
+        """Forgets the rows of all other snapshots, which nobody has read and may commit to yet."""
+        for snapshot_id, snapshot in self.snapshots.items():
+            if snapshot_id not in kept:
+                snapshot.rows, snapshot.lineage = {}, None
 
     def lineage(self, snapshot_id: int | None) -> Iterable[ModelSnapshot]:
         """A snapshot and its ancestors, expired or not, newest first."""

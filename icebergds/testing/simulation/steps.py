@@ -51,7 +51,7 @@ class Step:
         moves_references: whether it may change branches and tags otherwise than by a commit.
         staged: the id under which its first snapshot waits, on no branch, to be published.
         batch: application and version of an idempotent write.
-        detail: what it did, for reports.
+        detail, error: what it did, and why it failed, for reports.
     """
 
     number: int
@@ -67,7 +67,7 @@ class Step:
     batch: tuple[str, int] | None = None
     detail: str = ""
     outcome: Outcome = Outcome.RUNNING
-    error: BaseException | None = None
+    error: str = ""
     faults: int = 0
     committed: list[int] = field(default_factory=list)
     """The snapshots that were seen."""
@@ -78,7 +78,7 @@ class Step:
         return {STEP_PROPERTY: str(self.number)}
 
     def __str__(self) -> str:
-        error = "" if self.error is None else f": {type(self.error).__name__}: {self.error}"
+        error = self.error and f": {self.error}"
         return f"step {self.number} ({self.actor}, {self.detail}): {self.outcome}{error}"
 
 

@@ -254,10 +254,10 @@ class _World:
         except (IcebergError, OSError, pa.ArrowException) as error:
             unknown = isinstance(error, IcebergError) and error.outcome_unknown
             step.outcome = Outcome.UNKNOWN if unknown else Outcome.FAILED
-            step.error = error
+            step.error = _text_of(error)
             self._check_error(step, faults.count, error)
         except Exception as error:
-            step.outcome, step.error = Outcome.UNKNOWN, error
+            step.outcome, step.error = Outcome.UNKNOWN, _text_of(error)
             text = f"{step}\n{''.join(traceback.format_exception(error))}"
             self._tell(FindingKind.UNEXPECTED_ERROR, step.number, text)
         step.faults = faults.count
@@ -310,6 +310,11 @@ class _World:
 
     def _tell(self, kind: FindingKind, step: int, text: str) -> None:
         self.findings.append(Finding(kind, step, text))
+
+
+def _text_of(error: Exception) -> str:
+    # The error itself would hold all that its frames had.
+    return f"{type(error).__name__}: {error}"
 
 
 def _act(step: Step, of: AuditedTable, faults: DrawnFaults) -> int | None:

@@ -128,6 +128,8 @@ def change_data(step: Step, table: Table, shared: Shared) -> Any:
 def overwrite_group(step: Step, table: Table, shared: Shared) -> Any:
     """Replaces the rows of a group, which only whole files may have."""
     group = step.chance.randrange(1, GROUPS)
+    if step.chance.random() < 0.5:
+        return _overwrite_with_changed(step, table, group)
     rows = new_rows(step, table.schema(), new_keys(step, step.chance.randint(1, 4)))
     rows = [{**row, CORE.group: group} for row in rows]
     step.detail = f"overwrite group {group}"
@@ -137,6 +139,26 @@ def overwrite_group(step: Step, table: Table, shared: Shared) -> Any:
         f"{GROUP} = {group}",
         branch=step.branch,
         snapshot_properties=step.summary,
+    )
+
+
+def _overwrite_with_changed(step: Step, table: Table, group: int) -> Any:
+    """Replaces the rows of a group by what was computed from them."""
+
+    def change(row: Row) -> Row:
+        return {**row, CORE.value: row[CORE.value] + 1}
+
+    condition = f"{GROUP} = {group}"
+    found, read_at = _read(step, table, condition)
+    values = pa.array([value + 1 for value in found[VALUE].to_pylist()], pa.int64())
+    step.detail = f"overwrite group {group} with {len(found)} changed rows"
+    step.effect = updated(lambda row: row[CORE.group] == group, change)
+    return table.overwrite(
+        _with_values(found, values),
+        condition,
+        branch=step.branch,
+        snapshot_properties=step.summary,
+        options={"isolation-level": "serializable", **read_at},
     )
 
 
@@ -298,24 +320,29 @@ def transfer(step: Step, table: Table, shared: Shared) -> Any:
 
 
 def _transfer_by_upsert(step: Step, table: Table, moves: Mapping[int, int]) -> Any:
+    found, read_at = _read(step, table, f"{ID} IN ({', '.join(map(str, moves))})")
+    values = [row[VALUE] + moves[row[ID]] for row in found.to_pylist()]
+    options = {"isolation-level": "serializable", "write.upsert.mode": step.chance.choice(MODES)}
+    return table.upsert(
+        _with_values(found, pa.array(values, pa.int64())),
+        branch=step.branch,
+        snapshot_properties=step.summary,
+        options={**options, **read_at},
+    )
+
+
+def _read(step: Step, table: Table, condition: str) -> tuple[pa.Table, dict[str, str]]:
+    """Rows of the step's branch, and the option that names the snapshot that they are from."""
     head = table.metadata.head_of(step.branch)
     assert head is not None, "the accounts are there from the beginning"
     branch = step.branch if step.branch in table.metadata.refs else None
-    condition = f"{ID} IN ({', '.join(map(str, moves))})"
     found = table.scan(condition, branch=branch).to_arrow()
-    values = [row[VALUE] + moves[row[ID]] for row in found.to_pylist()]
-    at = found.schema.get_field_index(VALUE)
-    options = {
-        "isolation-level": "serializable",
-        "validate-from-snapshot-id": str(head.snapshot_id),
-        "write.upsert.mode": step.chance.choice(MODES),
-    }
-    return table.upsert(
-        found.set_column(at, found.schema.field(at), pa.array(values, pa.int64())),
-        branch=step.branch,
-        snapshot_properties=step.summary,
-        options=options,
-    )
+    return found, {"validate-from-snapshot-id": str(head.snapshot_id)}
+
+
+def _with_values(rows: pa.Table, values: pa.Array) -> pa.Table:
+    at = rows.schema.get_field_index(VALUE)
+    return rows.set_column(at, rows.schema.field(at), values)
 
 
 def several(step: Step, table: Table, shared: Shared) -> Any:
