@@ -15,7 +15,7 @@ from effort import IS_NIGHTLY, given_seed, rounds, some
 from icebergds.api import table
 from icebergds.api.table import Table
 from icebergds.catalog.pointer.pointer import applied
-from icebergds.catalog.sql import catalog as sql_catalog
+from icebergds.catalog.sql import catalog as sql_catalog, pointer
 from icebergds.catalog.sql.pointer import SqlPointer
 from icebergds.commit import retry, summary, transaction, validation
 from icebergds.commit.idempotent_writes import IdempotentWrite
@@ -134,7 +134,7 @@ def test_a_half_of_a_transaction_is_found() -> None:
 
 
 def test_a_transaction_that_commits_to_some_of_its_tables_is_found() -> None:
-    whole = sql_catalog.commit_tables
+    whole = pointer.commit_tables
 
     def first_only(rows: Any, commits: Any) -> list[TableState]:
         return [*whole(rows, commits[:1]), *(each.base for _, each in commits[1:])]
@@ -188,6 +188,20 @@ def test_a_table_whose_files_are_gone_is_found() -> None:
     with mock.patch.object(Table, "rewrite_manifests", delete_files):
         found = _found(31, 1, "manifests", stops_at_finding=False)
     assert {FindingKind.UNREADABLE, FindingKind.MISSING_FILE} <= found
+
+
+def test_a_file_that_is_gone_is_found_at_the_next_commit() -> None:
+    """Its rows are known, and not read again."""
+
+    def delete_files(table: Table, **_: Any) -> None:
+        table.io.delete_all(table.inspect.files()["file_path"].to_pylist())
+
+    actors = frozenset({"append", "manifests"})
+    options = SimulationOptions(34, 8, actors=actors, faults=0, at_once=1, tables=1)
+    with mock.patch.object(Table, "rewrite_manifests", delete_files):
+        first, *_ = simulate(options).findings
+    assert first.kind is FindingKind.UNREADABLE
+    assert first.step <= options.steps
 
 
 def test_files_that_are_left_over_are_found() -> None:
