@@ -147,7 +147,8 @@ class FaultyFileIO(FileIO):
     """A FileIO with faults."""
 
     def __init__(self, io: FileIO, faults: CallFaults) -> None:
-        super().__init__(io.properties, io.location_map, io.working_directory)
+        service = io.key_service
+        super().__init__(io.properties, io.location_map, io.working_directory, key_service=service)
         object.__setattr__(self, "faults", faults)
 
     faults: CallFaults

@@ -21,7 +21,8 @@ from icebergds.commit import retry, summary, transaction, validation
 from icebergds.commit.idempotent_writes import IdempotentWrite
 from icebergds.commit.operations import TableState
 from icebergds.commit.staging import StagedOperations
-from icebergds.errors import InvalidOptionError, StorageError
+from icebergds.encryption.table_keys import TableKeys
+from icebergds.errors import InvalidMetadataError, InvalidOptionError, StorageError
 from icebergds.operations.write.key_resolver import KeyResolver
 from icebergds.spec.metadata import TableMetadata
 from icebergds.spec.snapshot import MetadataLogEntry, Snapshot
@@ -68,6 +69,12 @@ def test_nothing_is_found_from_new_seeds(catalog: str) -> None:
     first = given_seed() or 0
     for number in range(rounds("ICEBERGDS_SIMULATIONS", pull=0, nightly=8)):
         _check_sound(simulate(SimulationOptions(first + number, 300, catalog=catalog)))
+
+
+def test_encrypted_tables_are_simulated() -> None:
+    lost = InvalidMetadataError("a key is lost")
+    with mock.patch.object(TableKeys, "list_key", side_effect=lost):
+        assert _found(12, 1, "append", catalog="filesystem")
 
 
 def test_the_same_seed_gives_the_same_run() -> None:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import base64
 import dataclasses
 import itertools
+import json
 import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -20,6 +23,8 @@ from icebergds.catalog.base import Catalog, Identifier, TransactionCatalog
 from icebergds.catalog.loaded_table import LoadedTable
 from icebergds.catalog.loading import load_catalog
 from icebergds.commit.operations import TableCommit, TableOperations, TableState
+from icebergds.encryption.keystore import PATH as KEYSTORE
+from icebergds.encryption.kms import KMS_IMPL, KMS_TYPE
 from icebergds.io.fileio import FileIO
 from icebergds.io.recursive_listing import ListedFiles
 from icebergds.spec.updates.requirements import TableRequirement
@@ -32,6 +37,7 @@ from icebergds.testing.simulation.injected import DrawnFaults
 _T = TypeVar("_T")
 NAME = "simulated"
 LOCAL, MEMORY = "local", "memory"
+MASTER_KEY = "simulated"
 _numbers = itertools.count()
 
 
@@ -63,6 +69,11 @@ class Place:
     @property
     def name(self) -> str:
         return ".".join(self.identifier)
+
+    @property
+    def has_keys(self) -> bool:
+        """Whether tables can be encrypted by `MASTER_KEY`."""
+        return self.properties.get(KEYSTORE) == _key_store_in(self.directory)
 
     @property
     def io(self) -> FileIO:
@@ -143,6 +154,8 @@ def open_place(
         given = {"type": catalog, "warehouse": warehouse, **properties}
         if catalog in ("sql", "jdbc"):
             given.setdefault("uri", f"sqlite:///{directory}/catalog.db")
+        if find_spec("cryptography") is not None and not given.keys() & {KMS_TYPE, KMS_IMPL}:
+            given |= _key_service(directory)
         yield Place(load_catalog(NAME, given), given, clock, directory)
     finally:
         shutil.rmtree(directory, ignore_errors=True)
@@ -164,13 +177,26 @@ def _directory(seed: int) -> Path:
     raise AssertionError("numbers do not end")
 
 
+def _key_store_in(directory: Path) -> str:
+    return f"{directory}/keys.json"
+
+
+def _key_service(directory: Path) -> dict[str, str]:
+    """The properties of a key service that has `MASTER_KEY`, in a new file."""
+    path = Path(_key_store_in(directory))
+    path.touch(mode=0o600)
+    path.write_text(json.dumps({MASTER_KEY: base64.b64encode(bytes(range(32))).decode()}))
+    return {KMS_TYPE: "keystore", KEYSTORE: str(path)}
+
+
 class TimedFileIO(FileIO):
     """A FileIO whose files have simulated times."""
 
     place: Place
 
     def __init__(self, io: FileIO, place: Place) -> None:
-        super().__init__(io.properties, io.location_map, io.working_directory)
+        service = io.key_service
+        super().__init__(io.properties, io.location_map, io.working_directory, key_service=service)
         object.__setattr__(self, "place", place)
 
     def modified_ms(self, location: str) -> int | None:

@@ -12,12 +12,17 @@ from icebergds.operations.options.partition_text import parse_partition_by
 from icebergds.operations.write.row_counts import RowCounts
 from icebergds.spec.partition import PartitionSpec
 from icebergds.spec.schema import Schema
+from icebergds.spec.table_properties import (
+    DEFAULT_FILE_FORMAT,
+    ENCRYPTION_KEY_ID,
+    STATISTICS_IN_CLEAR,
+)
 from icebergds.spec.types import INT, LONG, NestedField
 from icebergds.spec.updates.new_table import new_table_updates
 from icebergds.testing.simulation.auditor import Auditor
 from icebergds.testing.simulation.determinism import drawn
 from icebergds.testing.simulation.maintainers import PROPERTIES
-from icebergds.testing.simulation.places import Place
+from icebergds.testing.simulation.places import MASTER_KEY, Place
 from icebergds.testing.simulation.rows import CORE, GROUP, ID, VALUE, put
 from icebergds.testing.simulation.steps import ACCOUNTS, MONEY, Outcome, Step, arrow_rows
 
@@ -70,7 +75,7 @@ def create_table(place: Place, table: SimulatedTable, auditor: Auditor) -> None:
             _SCHEMA,
             location=place.catalog.new_table_location(place.identifier),
             spec=spec,
-            properties=table.properties,
+            properties={**table.properties, **_encryption(place, table, auditor.shared.seed)},
             format_version=table.version,
         )
     )
@@ -82,6 +87,20 @@ def create_table(place: Place, table: SimulatedTable, auditor: Auditor) -> None:
     counts = created.append(arrow_rows(rows, created.schema()), snapshot_properties=step.summary)
     step.outcome = Outcome.DONE
     auditor.ended(step, counts.snapshot_id)
+
+
+def _encryption(place: Place, table: SimulatedTable, seed: int) -> dict[str, str]:
+    """The properties of a table that is to be encrypted; none for others."""
+    # Drawn apart: other draws are the same without the package cryptography.
+    chance = drawn(seed, 14, len(table.partitions))
+    is_encrypted, in_clear = chance.random() < 0.4, chance.choice(["true", "false"])
+    if not is_encrypted or table.version < 3 or not place.has_keys:
+        return {}
+    found = {ENCRYPTION_KEY_ID.name: MASTER_KEY, STATISTICS_IN_CLEAR.name: in_clear}
+    if DEFAULT_FILE_FORMAT.of(table.properties) == "orc":
+        # Which cannot be encrypted: most steps would fail.
+        found[DEFAULT_FILE_FORMAT.name] = "parquet"
+    return found
 
 
 def snapshot_of(answer: Any) -> int | None:
