@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from effort import rounds
+from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from sql_queries import SCHEMA, TABLES, random_query, random_rows, random_view
 from sql_sessions import lake_session
@@ -34,7 +35,9 @@ def test_rows_are_those_of_plain_copies(lake: SparkSession, rng: random.Random) 
     lake.conf.set("spark.icebergpy.local-rows", rng.choice(["0", "6", "1000"]))
     for _ in range(rounds("ICEBERGDS_QUERIES", pull=4, nightly=500)):
         query = random_query(rng)
-        expected = _rows(lake.sql(query.format(*_COPIES)))
+        expected = _plain_rows(lake, query.format(*_COPIES))
+        if expected is None:
+            continue
         assert _rows(lake.sql(query.format(*_NAMES))) == expected, query
 
 
@@ -49,7 +52,9 @@ def test_rows_of_views_are_those_of_views_of_plain_copies(
         plain = f"CREATE OR REPLACE TEMPORARY VIEW plain_view AS {definition.format(*_COPIES)}"
         lake.sql(plain)
         lake.sql(f"CREATE OR REPLACE {ours} AS {definition.format(*_NAMES)}")
-        expected = _rows(lake.sql(query.format("plain_view", *_COPIES[1:])))
+        expected = _plain_rows(lake, query.format("plain_view", *_COPIES[1:]))
+        if expected is None:
+            continue
         found = _rows(lake.sql(query.format(ours.split()[-1], *_NAMES[1:])))
         assert found == expected, f"{query}, where 0 is {definition}"
 
@@ -109,6 +114,16 @@ def _fill(lake: SparkSession, rng: random.Random) -> None:
             created.append(random_rows(rng, rng.randrange(1, 8)))
         rows = created.scan().to_arrow()
         lake.createDataFrame(rows).createTempView(_COPIES[table])
+
+
+def _plain_rows(spark: SparkSession, query: str) -> Counter[tuple[object, ...]] | None:
+    """The rows of a query of plain copies; None if Spark loses columns while it analyses it."""
+    try:
+        return _rows(spark.sql(query))
+    except AnalysisException as error:
+        if not (error.getCondition() or "").startswith("MISSING_ATTRIBUTES"):
+            raise
+        return None
 
 
 def _rows(df: DataFrame) -> Counter[tuple[object, ...]]:
