@@ -7,12 +7,14 @@ Encryption, 4.4 and 5.1).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import IntEnum
 
-from icebergds.encryption.ciphers import WrongKey, open_sealed
+from icebergds.encryption.ciphers import WrongKey, open_sealed, seal
 from icebergds.encryption.key_metadata import KeyMetadata
 from icebergds.formats.parquet import thrift
+from icebergds.formats.parquet.encryption import MAGIC
 from icebergds.formats.parquet.thrift import Struct, ThriftError, value_of
 
 _LENGTH_BYTES = 4
@@ -103,6 +105,26 @@ def open_footer(stored: bytes, key: KeyMetadata) -> tuple[bytes, ModuleKey]:
     crypto, end = thrift.decode_struct(stored)
     modules = ModuleKey(key, file_aad(crypto, key))
     return modules.opened(stored[end:], Module.FOOTER), modules
+
+
+def rewritten_footer(end: bytes, key: KeyMetadata, rewrite: Callable[[bytes], bytes]) -> bytes:
+    """The end of a file whose footer was decrypted, rewritten, and encrypted again (5.4).
+
+    Args:
+        end: the last bytes of the file, at least all from FileCryptoMetaData on.
+        rewrite: makes another footer of one.
+
+    Raises:
+        WrongKey, ThriftError: as for `open_footer`.
+    """
+    stop = len(end) - _LENGTH_BYTES - len(MAGIC)
+    start = stop - int.from_bytes(end[stop : stop + _LENGTH_BYTES], "little")
+    crypto, at = thrift.decode_struct(end, start)
+    aad = module_aad(file_aad(crypto, key), Module.FOOTER)
+    footer = open_sealed(key.encryption_key, end[at + _LENGTH_BYTES : stop], aad)
+    sealed = seal(key.encryption_key, rewrite(footer), aad)
+    encoded = end[start:at] + len(sealed).to_bytes(_LENGTH_BYTES, "little") + sealed
+    return end[:start] + encoded + len(encoded).to_bytes(_LENGTH_BYTES, "little") + MAGIC
 
 
 def file_aad(crypto: Struct, key: KeyMetadata) -> bytes:

@@ -2,25 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-import pyarrow as pa
-
-from icebergds.encryption.ciphers import WrongKey, open_sealed, seal
+from icebergds.encryption.ciphers import WrongKey
 from icebergds.encryption.key_metadata import KeyMetadata
 from icebergds.errors import CorruptFileError, UnsupportedFeatureError
-from icebergds.formats.parquet import thrift
 
 MAGIC = b"PARE"
 """The last bytes of a file whose footer is encrypted."""
-
-_LENGTH = 4
-# FileCryptoMetaData: encryption_algorithm, a union of two structs with the field aad_file_unique.
-_ALGORITHM, _FILE_UNIQUE = 1, 2
-# The type of the footer among the modules that a file is encrypted by.
-_FOOTER_MODULE = b"\x00"
 
 
 def decryption_options(key: KeyMetadata | None) -> dict[str, Any]:
@@ -51,33 +42,6 @@ def encryption_options(key: KeyMetadata | None) -> dict[str, Any]:
         key.encryption_key, aad_prefix=key.aad_prefix, store_aad_prefix=False
     )
     return {"encryption_properties": properties}
-
-
-def decrypt_footer(
-    handle: pa.NativeFile, key: KeyMetadata
-) -> tuple[bytes, Callable[[bytes], bytes]]:
-    """Decrypts the footer of a file, which Arrow has opened with this key.
-
-    Returns:
-        The footer as Thrift, and what encrypts another footer for the file: it returns what would
-        stand at the file's end.
-    """
-    size, ending = handle.size(), _LENGTH + len(MAGIC)
-    length = int.from_bytes(handle.read_at(_LENGTH, size - ending), "little")
-    stored: bytes = handle.read_at(length, size - ending - length)
-    crypto, start = thrift.decode_struct(stored)
-    algorithms = thrift.value_of(crypto, _ALGORITHM, thrift.STRUCT)
-    ((_, algorithm),) = algorithms.values()
-    aad = (key.aad_prefix or b"") + algorithm[_FILE_UNIQUE][1] + _FOOTER_MODULE
-    count = int.from_bytes(stored[start : start + _LENGTH], "little")
-    footer = open_sealed(key.encryption_key, stored[start + _LENGTH : start + _LENGTH + count], aad)
-
-    def encrypt(other: bytes) -> bytes:
-        sealed = seal(key.encryption_key, other, aad)
-        end = stored[:start] + len(sealed).to_bytes(_LENGTH, "little") + sealed
-        return end + len(end).to_bytes(_LENGTH, "little") + MAGIC
-
-    return footer, encrypt
 
 
 @contextmanager

@@ -16,7 +16,8 @@ from icebergds.errors import CorruptFileError
 from icebergds.formats.data_file.encryption import encrypted
 from icebergds.formats.data_file.file_schema import ENTRIES, storage_type
 from icebergds.formats.parquet import thrift
-from icebergds.formats.parquet.encryption import MAGIC, decrypt_footer, decryption_options
+from icebergds.formats.parquet.encrypted_modules import rewritten_footer
+from icebergds.formats.parquet.encryption import MAGIC, decryption_options
 from icebergds.formats.parquet.thrift import Struct
 
 # One storage request reads most footers completely.
@@ -59,7 +60,7 @@ def read_footer(
     size = handle.size()
     tail = handle.read_at(min(size, _TAIL_READ), max(0, size - _TAIL_READ))
     if key is not None:
-        return _encrypted_footer(handle, tail[-4:], location, key)
+        return _encrypted_footer(handle, tail[-_TRAILER:], location, key)
     if tail[-4:] == MAGIC:
         raise encrypted(location)
     length = int.from_bytes(tail[-_TRAILER:-4], "little")
@@ -85,8 +86,9 @@ def read_footer(
 
 
 def _encrypted_footer(
-    handle: pa.NativeFile, magic: bytes, location: str, key: KeyMetadata
+    handle: pa.NativeFile, trailer: bytes, location: str, key: KeyMetadata
 ) -> pq.FileMetaData:
+    magic = trailer[-4:]
     if magic != MAGIC:
         raise CorruptFileError(
             f"{location} ends with {magic!r}, but its key metadata says that it is an encrypted "
@@ -95,10 +97,13 @@ def _encrypted_footer(
     file = open_parquet(handle, key=key)
     if not any(map(_has_duration, file.schema_arrow.types)):
         return file.metadata
-    footer, encrypt = decrypt_footer(handle, key)
-    trailer = len(footer).to_bytes(4, "little") + MAGIC
-    rewritten = encrypt(_rewritten(footer + trailer, location)[:-_TRAILER])
-    return open_parquet(pa.BufferReader(rewritten), key=key).metadata
+    length = int.from_bytes(trailer[:-4], "little") + _TRAILER
+    end = rewritten_footer(
+        handle.read_at(length, handle.size() - length),
+        key,
+        lambda footer: _rewritten(footer + trailer, location)[:-_TRAILER],
+    )
+    return open_parquet(pa.BufferReader(end), key=key).metadata
 
 
 def _has_duration(arrow_type: pa.DataType) -> bool:

@@ -9,14 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Set as AbstractSet
 from contextlib import contextmanager
+from functools import partial
 
 import pyarrow as pa
 
-from icebergds.encryption.ciphers import open_sealed, seal
 from icebergds.encryption.key_metadata import KeyMetadata
 from icebergds.formats.parquet import thrift
-from icebergds.formats.parquet.encrypted_modules import Module, file_aad, module_aad
-from icebergds.formats.parquet.encryption import MAGIC
+from icebergds.formats.parquet.encrypted_modules import rewritten_footer
 from icebergds.formats.parquet.thrift import Struct, value_of, values_of
 
 # In Parquet's FileMetaData, SchemaElement, LogicalType and VariantType.
@@ -69,7 +68,9 @@ class AnnotatedOutput:
         if self._key is None:
             self._output.write(_with_variants(end, variants))
         else:
-            self._output.write(_encrypted_with_variants(end, variants, self._key))
+            self._output.write(
+                rewritten_footer(end, self._key, partial(_annotated, variants=variants))
+            )
 
 
 def _with_variants(end: bytes, variants: AbstractSet[int]) -> bytes:
@@ -79,22 +80,6 @@ def _with_variants(end: bytes, variants: AbstractSet[int]) -> bytes:
     encoded = _annotated(end[start:stop], variants)
     length = len(encoded).to_bytes(_LENGTH_BYTES, "little")
     return end[:start] + encoded + length + _MAGIC
-
-
-def _encrypted_with_variants(end: bytes, variants: AbstractSet[int], key: KeyMetadata) -> bytes:
-    """The same for a file with an encrypted footer (Parquet Modular Encryption, 5.4).
-
-    What is encrypted, and how, is followed by the length of the encrypted footer, and by it.
-    """
-    stop = len(end) - _LENGTH_BYTES - len(_MAGIC)
-    start = stop - int.from_bytes(end[stop : stop + _LENGTH_BYTES], "little")
-    crypto, at = thrift.decode_struct(end, start)
-    aad = module_aad(file_aad(crypto, key), Module.FOOTER)
-    footer = open_sealed(key.encryption_key, end[at + _LENGTH_BYTES : stop], aad)
-    sealed = seal(key.encryption_key, _annotated(footer, variants), aad)
-    encoded = end[start:at] + len(sealed).to_bytes(_LENGTH_BYTES, "little") + sealed
-    length = len(encoded).to_bytes(_LENGTH_BYTES, "little")
-    return end[:start] + encoded + length + MAGIC
 
 
 def _annotated(encoded: bytes, variants: AbstractSet[int]) -> bytes:
