@@ -102,8 +102,8 @@ def commit_groups(commit: RewriteCommit, groups: Sequence[RewrittenGroup]) -> Co
     left = [_Group(group) for group in groups]
     dropped: list[_Group] = []
     applied, newest = _applied(commit, groups), commit.snapshot.snapshot_id
-    rounds = max(_ROUNDS, COMMIT_NUM_RETRIES.of(commit.table.metadata.properties))
     try:
+        rounds = max(_ROUNDS, COMMIT_NUM_RETRIES.of(commit.table.metadata.properties))
         for _ in range(rounds):
             if not left:
                 return CommittedGroups(None, [], [group.rewritten for group in dropped])
