@@ -78,7 +78,7 @@ def test_encrypted_tables_are_simulated() -> None:
 
 
 def test_the_same_seed_gives_the_same_run() -> None:
-    one, other = (simulate_apart(SimulationOptions(21, 15, faults=0.5)) for _ in range(2))
+    one, other = (simulate_apart(SimulationOptions(21, 8, faults=0.5)) for _ in range(2))
     assert one.trace == other.trace
     assert (one.calls, one.switches, one.faults) == (other.calls, other.switches, other.faults)
     assert one.faults
@@ -213,7 +213,7 @@ def test_a_file_that_is_gone_is_found_at_the_next_commit() -> None:
 
 def test_files_that_are_left_over_are_found() -> None:
     with mock.patch.object(Table, "remove_orphan_files"):
-        assert FindingKind.LEFT_OVER_FILE in _found(31, 20, "append", faults=0.9)
+        assert FindingKind.LEFT_OVER_FILE in _found(31, 6, "append", faults=0.9)
 
 
 def test_wrong_totals_are_found() -> None:
