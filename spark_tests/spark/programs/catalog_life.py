@@ -104,7 +104,7 @@ def _show(spark: SparkSession, table: icebergds.Table) -> None:
             table.changes().to_df(spark),
             table.scan(columns=["id", "_deleted"]).to_df(spark),
             table.scan(options={"pushdown": "true"}).to_df(spark),
-            table.inspect.to_df("position_deletes", spark),
+            table.inspect.to_df(spark, "position_deletes"),
         )
     ):
         df.createOrReplaceTempView(f"view_{number}")
