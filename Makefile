@@ -97,15 +97,15 @@ simulate: $(VENV)/.installed
 # Everything: all examples and rounds, from a new seed; every test of Spark on Spark 4.1 too. A part
 # that fails does not keep the others from running.
 nightly: export ICEBERGDS_PROFILE = nightly
-nightly: $(SPARK41)/.installed
+nightly: $(VENV)/.installed $(SPARK41)/.installed
 	@.ci/servers.sh || true
 	@failed=; \
-	$(MAKE) docs || failed="$$failed docs"; \
+	$(MAKE) check docs || failed="$$failed check docs"; \
 	$(MAKE) test-wheel || failed="$$failed test-wheel"; \
-	$(MAKE) check test || failed="$$failed test"; \
-	$(MAKE) --jobs 2 --keep-going --output-sync interop test-spark41 || failed="$$failed interop"; \
-	$(MAKE) test-every-spark || failed="$$failed test-every-spark"; \
 	$(MAKE) test-tools || failed="$$failed test-tools"; \
+	$(MAKE) --jobs 2 --keep-going --output-sync interop test-spark41 || failed="$$failed interop"; \
+	$(MAKE) --jobs 2 --keep-going SERVERS=true test-plain test-spark || failed="$$failed test"; \
+	$(MAKE) test-every-spark || failed="$$failed test-every-spark"; \
 	test -z "$$failed" || { echo "failed:$$failed" >&2; exit 1; }
 
 check: $(VENV)/.installed

@@ -37,7 +37,7 @@ def test_rows_and_lineage_are_those_of_plain_spark(
     table = filled(tmp_path / "lake", version, file_format)
     plain = tmp_path / "plain"
     front.createDataFrame(table.scan().to_arrow()).write.parquet(str(plain))
-    for _ in range(rounds("ICEBERGDS_FRAME_PROGRAMS", pull=1, nightly=20)):
+    for _ in range(rounds("ICEBERGDS_FRAME_PROGRAMS", pull=1, nightly=10)):
         steps = program(rng, 10)
         expected = run(steps, front.read.parquet(str(plain)))
         found = run(steps, front.read.format("icebergpy").load(table.location()))

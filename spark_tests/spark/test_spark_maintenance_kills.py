@@ -15,7 +15,7 @@ pytestmark = [
     pytest.mark.skipif(not IS_NIGHTLY, reason="kills that are left to the nightly profile"),
 ]
 
-_KILLS = rounds("ICEBERGDS_KILLS", pull=1, nightly=17)
+_KILLS = rounds("ICEBERGDS_KILLS", pull=1, nightly=8)
 
 
 @pytest.mark.parametrize("action", ["binpack", "convert", "position deletes"])

@@ -32,7 +32,7 @@ from spark_writes import create
 from icebergds import Table
 from icebergds.errors import CommitConflictError, ValidationError
 
-SECONDS = rounds("ICEBERGDS_SOAK_SECONDS", pull=0, nightly=600)
+SECONDS = rounds("ICEBERGDS_SOAK_SECONDS", pull=0, nightly=300)
 pytestmark = [
     pytest.mark.spark,
     pytest.mark.every_spark,

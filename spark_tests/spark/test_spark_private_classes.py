@@ -94,7 +94,7 @@ def test_nothing_depends_on_one_private_class_or_on_all(
     register(front, native_scans=True)
     front.conf.set("spark.icebergpy.catalog.private.warehouse", str(tmp_path / "lake"))
     table = filled(tmp_path / "lake", 2)
-    steps = program(rng, rounds("ICEBERGDS_PRIVATE_STEPS", pull=4, nightly=12))
+    steps = program(rng, rounds("ICEBERGDS_PRIVATE_STEPS", pull=4, nightly=6))
     asked: dict[str, None] = {}
     accesses.append(asked.setdefault)
     expected = seen(front, table, steps)

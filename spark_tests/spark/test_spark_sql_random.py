@@ -33,7 +33,7 @@ def lake(spark: SparkSession, tmp_path: Path) -> Iterator[SparkSession]:
 def test_rows_are_those_of_plain_copies(lake: SparkSession, rng: random.Random) -> None:
     _fill(lake, rng)
     lake.conf.set("spark.icebergpy.local-rows", rng.choice(["0", "6", "1000"]))
-    for _ in range(rounds("ICEBERGDS_QUERIES", pull=4, nightly=500)):
+    for _ in range(rounds("ICEBERGDS_QUERIES", pull=4, nightly=250)):
         query = random_query(rng)
         expected = _plain_rows(lake, query.format(*_COPIES))
         if expected is None:
@@ -46,7 +46,7 @@ def test_rows_of_views_are_those_of_views_of_plain_copies(
 ) -> None:
     _fill(lake, rng)
     lake.conf.set("spark.icebergpy.local-rows", rng.choice(["0", "6", "1000"]))
-    for _ in range(rounds("ICEBERGDS_QUERIES", pull=4, nightly=200)):
+    for _ in range(rounds("ICEBERGDS_QUERIES", pull=4, nightly=100)):
         definition, query = random_view(rng), random_query(rng)
         ours = rng.choice(["VIEW lake.db.view", "TEMPORARY VIEW view"])
         plain = f"CREATE OR REPLACE TEMPORARY VIEW plain_view AS {definition.format(*_COPIES)}"

@@ -24,7 +24,7 @@ from icebergds import NestedField, Schema, Table, load_catalog, load_table
 from icebergds.spec.types import LONG
 
 # 50 take ten minutes a test.
-KILLS = rounds("ICEBERGDS_KILLS", pull=0, nightly=10)
+KILLS = rounds("ICEBERGDS_KILLS", pull=0, nightly=5)
 pytestmark = [
     pytest.mark.spark,
     pytest.mark.every_spark,
