@@ -235,7 +235,7 @@ def see(spark: SparkSession, directory: str) -> dict[str, Any]:
             [change(spark, table, text), change(spark, table, column())]
             for change in ((deleted, overwritten) if text in _OVERWRITTEN else (deleted,))
         ]
-        for text, column in some(list(CONDITIONS.items()), 9)
+        for text, column in some(list(CONDITIONS.items()), 6)
     }
     return {
         "conditions": by_condition,

@@ -116,15 +116,14 @@ def _elsewhere(location: str) -> dict[str, str]:
     return {**settings, f"fs.azure.sas.fixed.token.{container}.{host}": "another"}
 
 
-# In each change, each storage is read in one way, and each way with one storage.
-_LEFT_TO_NIGHTLY = [("s3a", "connect"), ("abfs", "classic")]
+# Each starts a Spark of its own, which takes minutes on a busy machine.
+_IN_EACH_CHANGE = ("s3", "classic")
 _STORAGES: dict[str, Callable[[Any], Storage]] = {"s3": _s3, "azure": _azure, "entra": _entra}
 
 
 @pytest.fixture(scope="module", params=_STORAGES)
 def storage(request: pytest.FixtureRequest) -> Storage:
-    if request.param == "entra" and not IS_NIGHTLY:
-        pytest.skip("with clients of Entra, all is as with keys: nightly only")
+    _skip_unless(request.param in _IN_EACH_CHANGE)
     return _STORAGES[request.param](request.getfixturevalue(request.param))
 
 
@@ -132,8 +131,7 @@ def storage(request: pytest.FixtureRequest) -> Storage:
 def seen(
     storage: Storage, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Seen:
-    if (storage.client, request.param) in _LEFT_TO_NIGHTLY and not IS_NIGHTLY:
-        pytest.skip("each storage is read in each way: nightly only")
+    _skip_unless(request.param in _IN_EACH_CHANGE)
     location = f"{storage.location}/a lake%20 {request.param}"
     jars = _jars(storage.package)
     return run_program(
@@ -148,6 +146,11 @@ def seen(
         directory=tmp_path_factory.mktemp(storage.client),
         java_options=storage.java_options,
     )
+
+
+def _skip_unless(is_in_each_change: bool) -> None:
+    if not (is_in_each_change or IS_NIGHTLY):
+        pytest.skip("the other storages and ways are left to the nightly profile")
 
 
 def _jars(package: str) -> Path:
