@@ -49,7 +49,8 @@ class KeyStoreClient:
                 data = file.read()
         except OSError as error:
             raise InvalidOptionError(f"the key store {path} cannot be read: {error}") from error
-        self._ignores_case = not data.lstrip().startswith(b"{")
+        # PKCS12 is a sequence in ASN.1, which begins with this byte.
+        self._ignores_case = data.startswith(b"\x30")
         if self._ignores_case:
             self._keys = read_secret_keys(data, self._password(), f"the key store {path}")
         else:
@@ -96,14 +97,16 @@ class KeyStoreClient:
 
     def _from_json(self, data: bytes) -> dict[str, bytes]:
         expected = (
-            f"the key store {self._path} is not a JSON object of keys in base64 by their names, "
-            'such as {"master-1": "<16, 24 or 32 bytes in base64>"}'
+            f"the key store {self._path} is neither a PKCS12 file nor a JSON object of keys in "
+            'base64 by their names, such as {"master-1": "<16, 24 or 32 bytes in base64>"}'
         )
         try:
-            found = json.loads(data)
+            found = json.loads(data.decode("utf-8-sig"))
         except ValueError:
             # Its cause would show the text.
             raise InvalidOptionError(expected) from None
+        if not isinstance(found, dict):
+            raise InvalidOptionError(expected)
         keys = {}
         for name, text in found.items():
             try:

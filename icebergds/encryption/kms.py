@@ -68,11 +68,26 @@ class KeyService:
     def wrap_key(self, key: bytes, wrapping_key_id: str) -> bytes:
         """A key, encrypted by a master key.
 
+        The result is unwrapped once: what a key encrypts that nobody can unwrap is lost.
+
         Raises:
-            StorageError: the service fails, or refuses.
-            InvalidOptionError: the configuration is not sufficient, or there is no such key.
+            StorageError: the service fails, refuses, returns the key itself, or unwraps another
+                key from its result.
+            InvalidOptionError: the configuration is not sufficient, there is no such key, or the
+                master key cannot unwrap the result.
         """
-        return self._called("wrap", key, wrapping_key_id, self._client().wrap_key)
+        wrapped = self._called("wrap", key, wrapping_key_id, self._client().wrap_key)
+        if key in wrapped:
+            raise StorageError(
+                f"{self._named(wrapping_key_id)} returned the key in clear; expected it encrypted, "
+                "since everyone who reads the table's metadata sees it"
+            )
+        if self.unwrap_key(wrapped, wrapping_key_id) != key:
+            raise StorageError(
+                f"{self._named(wrapping_key_id)} does not unwrap the key that it has wrapped; what "
+                "that key encrypted could never be read"
+            )
+        return wrapped
 
     def unwrap_key(self, wrapped: bytes, wrapping_key_id: str) -> bytes:
         """The key that a master key encrypted.
@@ -108,10 +123,12 @@ class KeyService:
         except Exception as error:
             text, shown = _shown(error, given, self._properties)
             raise StorageError(f"{self._named(key_id)} failed to {verb} a key: {text}") from shown
-        if not isinstance(answer, bytes | bytearray | memoryview) or not len(answer):
+        if not isinstance(answer, bytes | bytearray | memoryview):
             raise StorageError(
                 f"{self._named(key_id)} returned {type(answer).__name__} for a key; expected bytes"
             )
+        if not len(answer):
+            raise StorageError(f"{self._named(key_id)} returned a key of 0 bytes")
         return bytes(answer)
 
     def _named(self, key_id: str) -> str:
@@ -126,8 +143,9 @@ class KeyService:
             return client
 
     def _initialized(self) -> KeyManagementClient:
-        client: KeyManagementClient = _class_of(self.kind, self.where)()
+        made = _class_of(self.kind, self.where)
         try:
+            client: KeyManagementClient = made()
             client.initialize(dict(self._properties))
         except Exception as error:
             text, shown = _shown(error, b"", self._properties)
@@ -246,8 +264,13 @@ def _shown(
     error: Exception, given: bytes, properties: tuple[tuple[str, str], ...]
 ) -> tuple[str, Exception | None]:
     """An error as text, and as the cause to show; None if its text has secrets in it."""
-    own = isinstance(error, IcebergError)
-    text = str(error) if own else f"{type(error).__name__}: {error}"
+    try:
+        text = str(error)
+    except Exception:
+        # The error would fail again if it was shown as the cause.
+        return type(error).__name__, None
+    if not isinstance(error, IcebergError):
+        text = f"{type(error).__name__}: {text}" if text else type(error).__name__
     secrets = {value for name, value in properties if _is_secret(name) and len(value) > 3}
     if given:
         secrets |= {given.hex(), base64.b64encode(given).decode(), repr(given)[2:-1]}

@@ -67,4 +67,54 @@ class Answering(MemoryClient):
         return "wrapped"  # type: ignore[return-value]
 
 
+class Forgetful(MemoryClient):
+    """Wraps another key than it is given."""
+
+    def wrap_key(self, key: bytes, wrapping_key_id: str) -> bytes:
+        return super().wrap_key(bytes(len(key)), wrapping_key_id)
+
+
+class Truncating(MemoryClient):
+    """Loses the end of what it has wrapped."""
+
+    def wrap_key(self, key: bytes, wrapping_key_id: str) -> bytes:
+        return super().wrap_key(key, wrapping_key_id)[:-1]
+
+
+class Clear(MemoryClient):
+    """Does not encrypt."""
+
+    def wrap_key(self, key: bytes, wrapping_key_id: str) -> bytes:
+        return b"wrapped:" + key
+
+    def unwrap_key(self, wrapped: bytes, wrapping_key_id: str) -> bytes:
+        return wrapped.removeprefix(b"wrapped:")
+
+
+class Empty(MemoryClient):
+    """Answers nothing."""
+
+    def wrap_key(self, key: bytes, wrapping_key_id: str) -> bytes:
+        return b""
+
+
+class _UnprintableError(Exception):
+    def __str__(self) -> str:
+        raise RuntimeError("no text")
+
+
+class Unprintable(MemoryClient):
+    """Fails with an error that has no text."""
+
+    def wrap_key(self, key: bytes, wrapping_key_id: str) -> bytes:
+        raise _UnprintableError
+
+
+class NotMade(MemoryClient):
+    """Cannot be made without arguments."""
+
+    def __init__(self, address: str) -> None:
+        self.address = address
+
+
 not_a_class = 1

@@ -160,6 +160,41 @@ def test_what_is_not_bytes_is_named() -> None:
         _own("Answering").wrap_key(_KEY, "keyA")
 
 
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("Forgetful", "does not unwrap the key that it has wrapped"),
+        ("Clear", "returned the key in clear"),
+        ("Empty", "returned a key of 0 bytes"),
+    ],
+)
+def test_a_key_that_is_lost_or_shown_is_an_error(name: str, said: str) -> None:
+    with pytest.raises(StorageError, match=rf"catalog lake.*'keyA', {said}") as raised:
+        _own(name).wrap_key(_KEY, "keyA")
+    assert repr(_KEY)[2:-1] not in _said(raised.value)
+
+
+def test_an_error_that_cannot_be_shown_is_named() -> None:
+    try:
+        _own("Unprintable").wrap_key(_KEY, "keyA")
+    except StorageError as error:
+        said = str(error)
+    except Exception as error:
+        # Compared outside of here: whoever shows a failure shows what it was raised in.
+        said = type(error).__name__
+    assert said.endswith("failed to wrap a key: _UnprintableError")
+
+
+def test_a_wrapped_key_that_cannot_be_unwrapped_is_an_error() -> None:
+    with pytest.raises(InvalidOptionError, match="'keyA', cannot unwrap the key"):
+        _own("Truncating").wrap_key(_KEY, "keyA")
+
+
+def test_a_class_that_cannot_be_made_is_named() -> None:
+    with pytest.raises(InvalidOptionError, match=r"catalog lake.*cannot be used.*'address'"):
+        _own("NotMade").wrap_key(_KEY, "keyA")
+
+
 def test_an_unwrapped_key_has_the_length_of_one() -> None:
     with pytest.raises(StorageError, match="unwrapped a key of 3 bytes; expected 16, 24, 32"):
         _own("MemoryClient").unwrap_key(seal(KEY_A, b"abc"), "keyA")
@@ -201,7 +236,9 @@ def test_a_json_key_store_wraps(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "mode", "said"),
     [
-        ('{"keyA": "MDEy', 0o600, "not a JSON object of keys"),
+        ('{"keyA": "MDEy', 0o600, "neither a PKCS12 file nor a JSON object of keys"),
+        ("", 0o600, "neither a PKCS12 file nor a JSON object of keys"),
+        (["keyA", "MDEy"], 0o600, "neither a PKCS12 file nor a JSON object of keys"),
         ({"keyA": "MDEyM#"}, 0o600, "key 'keyA' is not base64"),
         ({"keyA": 7}, 0o600, "key 'keyA' is not base64"),
         ({"keyA": "MDEy"}, 0o600, "key 'keyA' has 3 bytes, expected 16, 24, 32"),
@@ -215,6 +252,12 @@ def test_a_wrong_key_store_is_named(tmp_path: Path, content: object, mode: int, 
     with pytest.raises(InvalidOptionError, match=said) as raised:
         service.wrap_key(_KEY, "keyA")
     assert "MDEy" not in _said(raised.value)
+
+
+def test_a_json_key_store_may_begin_with_a_byte_order_mark(tmp_path: Path) -> None:
+    path = _key_store(tmp_path / "keys.json", "\ufeff" + json.dumps({"keyA": _in_json(KEY_A)}))
+    service = _loaded(encryption__kms_type="keystore", kms__client__keystore__path=path)
+    assert service.unwrap_key(MemoryClient().wrap_key(_KEY, "keyA"), "keyA") == _KEY
 
 
 def test_a_missing_key_store_is_named(tmp_path: Path) -> None:
@@ -337,7 +380,8 @@ def test_google_wraps() -> None:
         )
         wrapped = service.wrap_key(_KEY, name)
         assert service.unwrap_key(wrapped, name) == _KEY
-        assert server.asked == [f"/v1/{name}:encrypt", f"/v1/{name}:decrypt"]
+        # `wrap_key` unwraps what it returns.
+        assert server.asked == [f"/v1/{name}:{verb}" for verb in ("encrypt", *["decrypt"] * 2)]
         with pytest.raises(StorageError, match=r"failed to wrap.*404"):
             service.wrap_key(_KEY, name.replace("table", "none"))
         with pytest.raises(InvalidOptionError, match="this master key has not wrapped it"):
