@@ -26,6 +26,7 @@ from icebergds.spec.partition import PartitionField
 from icebergds.spec.schema import Schema
 from icebergds.spec.snapshot import Snapshot
 from icebergds.spec.sort import SortField
+from icebergds.spec.table_properties import ENCRYPTION_KEY_ID
 from icebergds.spec.transforms import IdentityTransform
 
 _ROOM = WIDTH - 24
@@ -134,10 +135,10 @@ def _table_rows(state: TableState) -> list[tuple[str, str]]:
     metadata = state.metadata
     schema, snapshot = metadata.schema(), metadata.current_snapshot()
     columns = [f"{field.name} {field.field_type}" for field in schema.fields]
-    rows = [
-        ("format", f"version {metadata.format_version}"),
-        ("columns", f"{len(columns):,}: {joined(columns, 'column', _ROOM)}"),
-    ]
+    rows = [("format", f"version {metadata.format_version}")]
+    if key_id := ENCRYPTION_KEY_ID.of(metadata.properties):
+        rows.append(("encrypted", f"master key {printable(key_id, _ROOM)}"))
+    rows.append(("columns", f"{len(columns):,}: {joined(columns, 'column', _ROOM)}"))
     if parts := [_applied(schema, part) for part in metadata.spec().fields]:
         rows.append(("partitions", joined(parts, "field", _ROOM)))
     if keys := [f"{_applied(schema, k)} {k.direction}" for k in metadata.sort_order().fields]:

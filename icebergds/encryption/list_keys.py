@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from icebergds.encryption.key_metadata import KeyMetadata
-from icebergds.encryption.table_keys import KEK_LIFE_MS, KEY_TIMESTAMP, TableKeys
+from icebergds.encryption.table_keys import KEK_LIFE_MS, KEY_TIMESTAMP, TableKeys, is_time
 from icebergds.errors import UnsupportedFeatureError
 from icebergds.io.fileio import FileIO
 from icebergds.spec.encryption import EncryptedKey
@@ -45,8 +45,9 @@ class ListKeys:
 
 
 def list_keys_of(keys: TableKeys | None, metadata: TableMetadata, name: str) -> ListKeys | None:
-    """The keys of a state's manifest lists; None if no key was ever added to the table."""
-    return ListKeys(keys, metadata, name) if metadata.encryption_keys else None
+    """The keys of a state's manifest lists; None if the table is not encrypted."""
+    is_encrypted = keys is not None or metadata.encryption_keys
+    return ListKeys(keys, metadata, name) if is_encrypted else None
 
 
 def no_service(name: str, metadata: TableMetadata) -> UnsupportedFeatureError:
@@ -96,7 +97,7 @@ def unused_keys(metadata: TableMetadata, kept: Iterable[Snapshot], now_ms: int) 
 
 def _is_over(key: EncryptedKey, now_ms: int) -> bool:
     made = key.properties.get(KEY_TIMESTAMP, "")
-    return made.isdecimal() and now_ms - int(made) > KEK_LIFE_MS + _MARGIN_MS
+    return is_time(made) and now_ms - int(made) > KEK_LIFE_MS + _MARGIN_MS
 
 
 def manifest_list_key(io: FileIO, snapshot: Snapshot) -> KeyMetadata | None:

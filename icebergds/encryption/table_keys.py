@@ -27,7 +27,7 @@ from icebergds.spec.encryption import EncryptedKey
 from icebergds.spec.metadata import TableMetadata
 from icebergds.spec.table_properties import ENCRYPTION_DATA_KEY_LENGTH, ENCRYPTION_KEY_ID
 
-__all__ = ["TableKeys", "table_keys"]
+__all__ = ["TableKeys", "is_time", "table_keys"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,11 +197,16 @@ def _key(metadata: TableMetadata, key_id: str, where: str) -> EncryptedKey:
 def _timestamp(key: EncryptedKey, where: str) -> str:
     """When a key encryption key was made, which also authenticates what it encrypts."""
     text = key.properties.get(KEY_TIMESTAMP)
-    if text is None or not (text.isascii() and text.isdecimal()):
+    if text is None or not is_time(text):
         raise InvalidMetadataError(
             f"{where} has no property {KEY_TIMESTAMP} of milliseconds; expected when it was made"
         )
     return text
+
+
+def is_time(text: str) -> bool:
+    """Whether a text is a time in milliseconds since the epoch, of at most 64 bits."""
+    return text.isascii() and text.isdecimal() and len(text) < 20
 
 
 def _new_id() -> str:

@@ -141,8 +141,9 @@ def test_the_service_is_asked_once_for_each_key(service: KeyService) -> None:
     listed = [key.key_id for key in metadata.encryption_keys[1:]]
     for key_id in listed:
         keys.list_key(metadata, key_id)
-    # What this process has made need not be unwrapped.
-    assert (MemoryClient.wrapped, MemoryClient.unwrapped) == (["keyA"], [])
+    # What this process has made is unwrapped once, to see that it can be.
+    assert (MemoryClient.wrapped, MemoryClient.unwrapped) == (["keyA"], ["keyA"])
+    MemoryClient.unwrapped.clear()
     later = TableKeys(_service("as if in another process"), "keyA")
     for key_id in listed:
         later.list_key(metadata, key_id)
@@ -172,7 +173,12 @@ _CHANGED = bytes([_JAVA_LIST_KEY.encrypted_key_metadata[0] ^ 1])
     [
         ((_JAVA_LIST_KEY,), "not among the table's encryption keys"),
         ((_JAVA_KEK,), "not among the table's encryption keys"),
+        ((), "not among the table's encryption keys"),
         ((replace(_JAVA_KEK, properties={}), _JAVA_LIST_KEY), "no property KEY_TIMESTAMP"),
+        (
+            (replace(_JAVA_KEK, properties={"KEY_TIMESTAMP": "9" * 5_000}), _JAVA_LIST_KEY),
+            "no property KEY_TIMESTAMP",
+        ),
         (
             (replace(_JAVA_KEK, properties={"KEY_TIMESTAMP": "1795891132293"}), _JAVA_LIST_KEY),
             "cannot be decrypted",

@@ -51,6 +51,7 @@ from icebergds.errors import (
     IcebergError,
     InvalidMetadataError,
     InvalidOptionError,
+    StorageError,
     UnsupportedFeatureError,
 )
 from icebergds.formats.arrow.types import schema_to_arrow
@@ -373,10 +374,30 @@ def test_without_a_key_service_nothing_is_read_or_written(tmp_path: Path) -> Non
     encrypted_table(tmp_path).append(rows(1))
     table = plain_catalog(tmp_path).load_table("db.t")
     before = stored_files(table)
-    for use in (ids_of, lambda t: t.append(rows(2)), lambda t: t.expire_snapshots(retain_last=1)):
+    for use in (
+        ids_of,
+        lambda t: t.append(rows(2)),
+        lambda t: t.expire_snapshots(retain_last=1),
+        lambda t: t.verify(),
+    ):
         with pytest.raises(UnsupportedFeatureError, match=r"'keyA'.*encryption\.kms-type"):
             use(table)
     assert stored_files(table) == before
+
+
+def test_a_table_says_that_it_is_encrypted(tmp_path: Path) -> None:
+    assert "encrypted    master key keyA\n" in repr(encrypted_table(tmp_path))
+
+
+def test_nothing_is_committed_by_a_key_that_cannot_be_unwrapped(tmp_path: Path) -> None:
+    encrypted_table(tmp_path)
+    service = {"encryption.kms-impl": "key_services.Forgetful"}
+    table = catalog_with_keys(tmp_path, **service).load_table("db.t")
+    with pytest.raises(StorageError, match=r"table c\.db\.t: .*does not unwrap the key"):
+        table.append(rows(1))
+    table = catalog_with_keys(tmp_path).load_table("db.t")
+    assert len(table.snapshots()) == 0
+    assert stored_files(table) == []
 
 
 def test_an_empty_encrypted_table_is_not_written_without_a_key_service(tmp_path: Path) -> None:
@@ -529,7 +550,7 @@ def test_a_snapshot_whose_key_is_missing_is_refused(tmp_path: Path) -> None:
     snapshot = state.metadata.current_snapshot()
     assert snapshot is not None
     assert snapshot.key_id is not None
-    with pytest.raises(UnsupportedFeatureError, match=re.escape(snapshot.key_id)):
+    with pytest.raises(InvalidMetadataError, match=re.escape(snapshot.key_id)):
         read_snapshot_manifests(lost.io, snapshot)
     other = tuple(key for key in state.metadata.encryption_keys if key.key_id != snapshot.key_id)
     lost = replace(state, metadata=replace(state.metadata, encryption_keys=other))

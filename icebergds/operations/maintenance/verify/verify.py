@@ -68,7 +68,8 @@ def verify(state: TableState, depth: Depth, runner: Runner) -> TableVerification
         runner: opens the files if there are many.
 
     Raises:
-        UnsupportedFeatureError: the catalog restricts which rows may be read, and files are opened.
+        UnsupportedFeatureError: the catalog restricts which rows may be read, and files are opened;
+            or the table is encrypted, and its catalog has no key service.
         StorageError: the storage fails.
     """
     return _verified(state, depth, runner).result

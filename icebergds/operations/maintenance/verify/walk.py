@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from icebergds.commit.operations import TableState
+from icebergds.encryption.list_keys import no_service
 from icebergds.errors import (
     FormatError,
     InvalidDataError,
@@ -100,9 +101,13 @@ def walk_metadata(state: TableState) -> Walk:
     """Reads the metadata of all snapshots.
 
     Raises:
+        UnsupportedFeatureError: the table is encrypted, and its catalog has no key service.
         StorageError: the storage fails.
     """
     io, metadata = state.io, state.metadata
+    if state.keys is None and any(s.key_id is not None for s in metadata.snapshots):
+        # Nothing could be verified, and no finding would say that anything is wrong.
+        raise no_service(state.name, metadata)
     heads = _heads(metadata)
     snapshots = sorted(metadata.snapshots, key=lambda each: each.sequence_number)
     damage: list[Finding] = []
