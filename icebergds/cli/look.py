@@ -409,4 +409,6 @@ _SECRET = ("secret", "token", "password", "credential", "key", "connection-strin
 def _unless_secret(name: str, value: str) -> str:
     from icebergds.io.location_checks import without_secrets
 
-    return "***" if any(mark in name.lower() for mark in _SECRET) else without_secrets(value)
+    # Where keys are, is no secret.
+    marked = name.lower().replace("keystore", "").replace("keyvault", "")
+    return "***" if any(mark in marked for mark in _SECRET) else without_secrets(value)

@@ -431,7 +431,13 @@ GC_ENABLED = Property("gc.enabled", BOOLEAN, True)
 """`false` refuses to purge the table, to expire its snapshots and to [remove orphan
 files](maintenance.md#remove_orphan_files)."""
 ENCRYPTION_KEY_ID = Property(
-    "encryption.key-id", Kind("the id of a key", lambda text: text or None, read=str), None
+    "encryption.key-id",
+    Kind(
+        "the id of a key, without spaces around it",
+        lambda text: text if text and text == text.strip() else None,
+        read=str,
+    ),
+    None,
 )
 """Master key of an [encrypted table](encryption.md); set at creation, in version 3, for good."""
 ENCRYPTION_DATA_KEY_LENGTH = Property(

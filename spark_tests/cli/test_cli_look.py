@@ -108,7 +108,9 @@ def test_configured_catalogs_are_tried_and_their_secrets_hidden(
     monkeypatch.setenv("PYICEBERG_CATALOG__GONE__URI", f"sqlite:///{tmp_path}/no/where.db")
     monkeypatch.setenv("PYICEBERG_CATALOG__GONE__S3__SECRET_ACCESS_KEY", "hush")
     monkeypatch.setenv("PYICEBERG_CATALOG__LAKE__S3__ENDPOINT", "http://user:hush@host")
+    monkeypatch.setenv("PYICEBERG_CATALOG__LAKE__KMS__CLIENT__KEYSTORE__PATH", "/safe/keys.json")
     found = icebergds("catalogs", "--json")
+    assert "/safe/keys.json" in found.out
     gone, works = found.json
     assert (gone["name"], gone["works"]) == ("gone", False)
     assert gone["error"]

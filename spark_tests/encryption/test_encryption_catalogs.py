@@ -93,6 +93,7 @@ def test_a_catalog_may_prescribe_a_master_key(tmp_path: Path) -> None:
         ({"format-version": "2"}, r"encryption\.key-id needs format version 3"),
         ({"encryption.data-key-length": "20"}, "'20', expected 16, 24 or 32"),
         ({KEY_ID: ""}, r"encryption\.key-id is '', expected the id of a key"),
+        ({KEY_ID: " keyA"}, r"encryption\.key-id is ' keyA', expected .* without spaces"),
     ],
 )
 def test_what_cannot_be_encrypted_is_not_created(
