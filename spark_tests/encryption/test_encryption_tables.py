@@ -542,6 +542,18 @@ def test_files_that_took_the_place_of_others_are_refused(tmp_path: Path, file_fo
     assert ids_of(table) == [1, 2]
 
 
+def test_a_table_that_could_not_be_verified_is_not_called_sound(tmp_path: Path) -> None:
+    table = encrypted_table(tmp_path)
+    table.append(rows(1))
+    path = Path(table.metadata_location.removeprefix("file:"))
+    document = json.loads(path.read_text())
+    del document["snapshots"][0]["key-id"]
+    path.write_text(json.dumps(document))
+    found = catalog_with_keys(tmp_path).load_table("db.t").verify()
+    assert [finding.kind for finding in found.findings] == ["unverified-file"]
+    assert "0 faults and 1 note; what was verified is sound: unverified-file 1" in str(found)
+
+
 def test_a_snapshot_whose_key_is_missing_is_refused(tmp_path: Path) -> None:
     table = encrypted_table(tmp_path)
     table.append(rows(1))

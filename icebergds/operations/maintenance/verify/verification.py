@@ -149,11 +149,12 @@ class TableVerification:
             yield "none: the table is sound"
             return
         harmful = sum(finding.severity is Severity.FAULT for finding in self.findings)
-        kinds = ", ".join(f"{kind} {number:,}" for kind, number in self.by_kind().items())
-        sound = "" if harmful else "; the table is sound"
+        kinds = self.by_kind()
+        known = "what was verified" if FindingKind.UNVERIFIED_FILE in kinds else "the table"
+        sound = "" if harmful else f"; {known} is sound"
         yield (
             f"{counted(harmful, 'fault')} and {counted(len(self.findings) - harmful, 'note')}"
-            f"{sound}: {kinds}"
+            f"{sound}: {', '.join(f'{kind} {number:,}' for kind, number in kinds.items())}"
         )
         if self.snapshot_id is not None or self.repaired:
             at = "" if self.snapshot_id is None else f" by snapshot {self.snapshot_id}"
