@@ -126,13 +126,12 @@ class TableMaintenance(TableBase):
             ImportError: jinja2 or matplotlib is not installed.
             IcebergError: as for `health`.
         """
-        from icebergds.operations.maintenance.fleet.cost import report_of
+        from icebergds.operations.maintenance.fleet.cost import prices_of, read_prices, report_of
         from icebergds.operations.maintenance.fleet.page import (
             render_page,
             require_report_packages,
             write_page,
         )
-        from icebergds.operations.maintenance.fleet.prices import prices_of, read_prices
 
         require_report_packages()
         known = prices_of(prices) if isinstance(prices, Mapping) else prices and read_prices(prices)

@@ -20,8 +20,8 @@ from icebergds.display import size_text
 
 if TYPE_CHECKING:
     from icebergds import Table
+    from icebergds.operations.maintenance.fleet.cost import Prices
     from icebergds.operations.maintenance.fleet.measured import TableReport
-    from icebergds.operations.maintenance.fleet.prices import Prices
 
 # As in `page.py`, which is not imported for the help.
 _CHARTS = 50
@@ -57,8 +57,7 @@ def scan(
     ] = _CHARTS,
 ) -> Answer:
     """Measures the health of each table and what it costs, the costliest first."""
-    from icebergds.operations.maintenance.fleet.cost import report_of
-    from icebergds.operations.maintenance.fleet.prices import read_prices
+    from icebergds.operations.maintenance.fleet.cost import read_prices, report_of
 
     if out is not None:
         # Before all tables are read.

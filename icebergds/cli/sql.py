@@ -15,9 +15,9 @@ from icebergds.cli.command import command, error_text
 from icebergds.cli.place import Place
 from icebergds.cli.rows import SHOWN, grid_of
 from icebergds.cli.spark import quiet_session
-from icebergds.cli.statements import statements_of
 from icebergds.cli.termination import is_terminated
-from icebergds.errors import InvalidOptionError
+from icebergds.errors import InvalidFilterError, InvalidOptionError
+from icebergds.expr.sql_tokens import Token, sql_tokens
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -266,3 +266,49 @@ def _names(spark: SparkSession, text: str) -> list[str]:
 
 def _column(rows: DataFrame, at: int = 0) -> list[str]:
     return [row[at] for row in rows.collect()]
+
+
+def statements_of(text: str) -> tuple[list[str], str]:
+    """The statements that end with a semicolon, without it, and what follows them.
+
+    Semicolons in literals, in comments and within `BEGIN ... END` end none. What has only comments
+    is not a statement. All of a text in which a literal or comment is open is what follows.
+    """
+    tokens = _tokens(text)
+    if tokens is None:
+        return [], text
+    found: list[str] = []
+    begin, own = 0, list[Token]()
+    for token in tokens:
+        if token.is_sign(";") and not _is_in_block(own):
+            if own:
+                found.append(text[begin : token.start].strip())
+            begin, own = token.end, []
+        else:
+            own.append(token)
+    return found, text[begin:].strip() if own else ""
+
+
+def _tokens(text: str) -> tuple[Token, ...] | None:
+    try:
+        return sql_tokens(text)
+    except InvalidFilterError:
+        return None
+
+
+def _is_in_block(tokens: list[Token]) -> bool:
+    """Whether a compound statement is open."""
+    return bool(tokens) and tokens[0].is_word("BEGIN") and sum(_steps(tokens)) > 0
+
+
+def _steps(tokens: list[Token]) -> Iterator[int]:
+    """1 for each word that begins a block or CASE, and -1 for each that ends one."""
+    for at, token in enumerate(tokens):
+        is_ended = at > 0 and tokens[at - 1].is_word("END")
+        if token.is_word("BEGIN", "CASE") and not is_ended:
+            yield 1
+        elif token.is_word("END"):
+            following = tokens[at + 1] if at + 1 < len(tokens) else None
+            # These blocks begin with words that are functions, too.
+            if following is None or not following.is_word("IF", "WHILE", "LOOP", "REPEAT", "FOR"):
+                yield -1

@@ -10,8 +10,8 @@ from typing import TypeAlias
 from pyspark.sql import SparkSession
 
 from icebergds.scan.plan.files import PlannedFile
-from icebergds.scan.plan.lacked_columns import LackedColumns
 from icebergds.scan.plan.native import NativeRule
+from icebergds.scan.plan.native_columns import LackedColumns
 from icebergds.scan.plan.native_keys import KeyScope, KeyScopes, deletes_of
 from icebergds.scan.read_plan import ReadPlan
 from icebergds.spark.session import is_connect

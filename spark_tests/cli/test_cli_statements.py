@@ -9,8 +9,7 @@ from pyspark.sql.types import ArrayType, VariantType
 from pyspark.sql.variant_utils import VariantUtils
 
 from icebergds import InvalidOptionError
-from icebergds.cli.sql import _refuse_doubled
-from icebergds.cli.statements import statements_of
+from icebergds.cli.sql import _refuse_doubled, statements_of
 from icebergds.cli.values import json_rows
 
 

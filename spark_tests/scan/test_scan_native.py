@@ -14,8 +14,8 @@ from icebergds.expr.sql import parse_filter
 from icebergds.formats.wrong_counts import WrongCounts
 from icebergds.scan.plan import native
 from icebergds.scan.plan.files import PlannedFile, plan_files
-from icebergds.scan.plan.lacked_columns import LackedColumns
 from icebergds.scan.plan.native import native_rule
+from icebergds.scan.plan.native_columns import LackedColumns
 from icebergds.scan.plan.native_forms import is_plain_path
 from icebergds.scan.projection import metadata_columns, parse_column_list, project_columns
 from icebergds.scan.read_plan import ReadPlan

@@ -38,7 +38,7 @@ from icebergds.errors import (
     ValidationError,
 )
 from icebergds.operations.write.row_counts import RowCounts
-from icebergds.spark.row_level import matching_rows
+from icebergds.spark.row_level import match_filter
 from icebergds.spec.types import INT, LONG, STRING, NestedField, StructType
 
 pytestmark = [pytest.mark.spark, pytest.mark.every_spark]
@@ -56,7 +56,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 def _as_a_table_of_some_size(size: str, monkeypatch: Any) -> None:
     """Of large tables, rows that cannot match are dropped first."""
     if size == "large":
-        monkeypatch.setattr(matching_rows, "_LEAST_ROWS", 0)
+        monkeypatch.setattr(match_filter, "_LEAST_ROWS", 0)
 
 
 def changes(spark: SparkSession, *rows: tuple[Any, ...]) -> DataFrame:

@@ -32,8 +32,7 @@ from icebergds.formats.data_file.file_schema import (
 from icebergds.formats.data_file.projection import needed_leaves, plan_projection
 from icebergds.formats.data_file.read_request import PositionedBatch, ReadRequest
 from icebergds.formats.data_file.shredded_variants import refuse_shredded
-from icebergds.formats.orc.leaves import leaves_of, with_leaves
-from icebergds.formats.orc.selection import Selection, select
+from icebergds.formats.orc.selection import Selection, leaves_of, select, with_leaves
 from icebergds.formats.orc.stripe_copy import is_in_utc
 from icebergds.formats.orc.tail import (
     Stripe,

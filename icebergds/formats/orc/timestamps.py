@@ -10,8 +10,7 @@ import pyarrow.compute as pc
 import pyarrow.orc as orc
 
 from icebergds.formats.data_file.file_schema import FileColumn, restrict
-from icebergds.formats.orc.leaves import leaves_of, with_leaves
-from icebergds.formats.orc.selection import Selection, select
+from icebergds.formats.orc.selection import Selection, leaves_of, select, with_leaves
 from icebergds.formats.orc.stripe_copy import TIMESTAMPS, copy_stripe
 from icebergds.formats.orc.tail import ColumnType, Stripe, TypeKind, types_of
 from icebergds.formats.orc.writer_zones import Seconds, epoch_of, local_times

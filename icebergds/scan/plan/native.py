@@ -13,8 +13,12 @@ from icebergds.expr.nodes import TRUE, Expr
 from icebergds.expr.residual import residual_evaluator
 from icebergds.formats.wrong_counts import WrongCounts
 from icebergds.scan.plan.files import PlannedFile
-from icebergds.scan.plan.lacked_columns import LackedColumns, PartitionColumns
-from icebergds.scan.plan.native_columns import NATIVE_PREFIX, is_native_column
+from icebergds.scan.plan.native_columns import (
+    NATIVE_PREFIX,
+    LackedColumns,
+    PartitionColumns,
+    is_native_column,
+)
 from icebergds.scan.plan.native_forms import MOST_FOOTERS, FormRule, is_plain_path
 from icebergds.scan.plan.native_keys import NO_KEYS, KeyColumns, entries_of
 from icebergds.scan.read_plan import ReadPlan

@@ -24,7 +24,6 @@ from pyspark.sql.types import StructType
 
 from icebergds.expr.nodes import TRUE
 from icebergds.spark.frames.classic_part import Part, Root, plan_of
-from icebergds.spark.frames.groups import NarrowGroups
 from icebergds.spark.frames.table_load import MetadataLoad, TableLoad
 from icebergds.spark.jvm import (
     Private,
@@ -260,3 +259,57 @@ def _selects_attributes(shape: DataFrame) -> bool:
         return bool(plan.resolved() and plan.outputSet().subsetOf(plan.inputSet()))
 
     return with_private(Private.FRAMES, selects, lambda: False)
+
+
+class NarrowGroups(GroupedData):
+    """What `groupBy` returns, whose aggregates are our frames, too.
+
+    Args:
+        frame: the frame whose rows are grouped.
+        of_shape: the same groups of the frame's shape.
+        of_rows: makes Spark's own groups, for methods that do not aggregate.
+        query: makes a frame from a shape and from a function that makes the same DataFrame with
+            Spark's public methods only.
+    """
+
+    def __init__(
+        self,
+        frame: DataFrame,
+        of_shape: GroupedData,
+        of_rows: Callable[[], GroupedData],
+        query: Callable[[DataFrame, Callable[[], DataFrame]], DataFrame],
+    ) -> None:
+        self._df, self.session = frame, frame.sparkSession
+        self._of_shape, self._of_rows, self._query = of_shape, of_rows, query
+
+    @property
+    def _jgd(self) -> Any:
+        return self._of_rows()._jgd
+
+    def agg(self, *exprs: Any) -> DataFrame:
+        return self._asked(lambda groups: groups.agg(*exprs))
+
+    def count(self) -> DataFrame:
+        return self._asked(lambda groups: groups.count())
+
+    def avg(self, *cols: str) -> DataFrame:
+        return self._asked(lambda groups: groups.avg(*cols))
+
+    def mean(self, *cols: str) -> DataFrame:
+        return self._asked(lambda groups: groups.mean(*cols))
+
+    def max(self, *cols: str) -> DataFrame:
+        return self._asked(lambda groups: groups.max(*cols))
+
+    def min(self, *cols: str) -> DataFrame:
+        return self._asked(lambda groups: groups.min(*cols))
+
+    def sum(self, *cols: str) -> DataFrame:
+        return self._asked(lambda groups: groups.sum(*cols))
+
+    def _asked(self, ask: Callable[[GroupedData], DataFrame]) -> DataFrame:
+        shape = ask(self._of_shape)
+        # Unresolved columns belong to an outer query.
+        if not is_resolved(shape):
+            return ask(self._of_rows())
+        return self._query(shape, lambda: ask(self._of_rows()))

@@ -2,30 +2,39 @@
 
 It uses the parts of the condition that name only the table. If the table is partitioned by
 columns that must equal source columns, it also uses the values of these source columns, so that
-only their partitions are read and checked for conflicts.
+only their partitions are read and checked for conflicts. The rows of a large table that no source
+row can match are dropped before the merge shuffles the rest.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, functions as f, types as spark
 
-from icebergds.expr.names import quote_name, split_name
+from icebergds.expr.names import in_backticks, quote_name, split_name
 from icebergds.expr.nodes import FALSE, TRUE, Expr, Operation, Predicate, and_, or_
 from icebergds.operations.conditions import equal_names, means_the_same
 from icebergds.spark.job_descriptions import phase
+from icebergds.spark.jvm import Private, is_broadcast, with_new_attributes, with_private
 from icebergds.spark.row_level.column_conditions import as_text, join_filter
+from icebergds.spark.row_level.rows import StatementRows
 from icebergds.spark.row_level.target import Target
-from icebergds.spark.session import session_setting
+from icebergds.spark.session import is_connect, session_setting
 from icebergds.spark.types import spark_schema
 from icebergds.spec.transforms import VoidTransform
 
 # Up to this many values are listed in an IN; more become a range.
 _FEW = 200
 _WHOLE_NUMBERS = (spark.ByteType, spark.ShortType, spark.IntegerType, spark.LongType)
+_LOG = logging.getLogger(__name__)
+
+# Shuffling fewer rows takes less time than computing the source ahead.
+_LEAST_ROWS = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,3 +234,42 @@ def _checked(holds: Column, pair: EqualColumns) -> Column:
     always = f.spark_partition_id() >= 0
     error = f.raise_error(f.lit(message)).cast("boolean")
     return f.when(holds & always, f.lit(True)).otherwise(error)
+
+
+def only_matching(sides: Sides, on: object, rows: StatementRows) -> tuple[DataFrame, DataFrame]:
+    """Drops rows of the table that match no source row, if the keys of the source are few.
+
+    Otherwise Spark shuffles both sides of a join that keeps all rows of a small side.
+
+    Args:
+        on: SQL, a column, or names of columns.
+
+    Returns:
+        The rows of the table, and the source, which is computed once: if a second computation gave
+        other keys, matching rows would seem to be new.
+    """
+    spark = sides.target.spark
+    count = sum(file.entry.data_file.record_count for file in rows.files)
+    pairs = equal_columns(sides, on)
+    if is_connect(spark) or count < _LEAST_ROWS or not pairs:
+        return rows.frame, sides.source
+    wanted = list(dict.fromkeys(in_backticks(split_name(pair.of_source)[:1]) for pair in pairs))
+    keys = sides.source.select(*wanted)
+    if not with_private(Private.MERGES, lambda: is_broadcast(spark, keys), lambda: False):
+        return rows.frame, sides.source
+    try:
+        source = sides.source.localCheckpoint()
+    except PySparkException as error:
+        _LOG.info("the source of a merge cannot be kept: %s", str(error).partition("\n")[0])
+        return rows.frame, sides.source
+    are_equal = f.lit(True)
+    for pair in pairs:
+        of_target = in_backticks((sides.target_alias, *split_name(pair.of_target)))
+        of_source = in_backticks((sides.source_alias, *split_name(pair.of_source)))
+        are_equal = are_equal & (f.col(of_target) == f.col(of_source))
+    # Clauses may use columns of the source, which must be in the plan once.
+    fresh = with_private(Private.MERGES, lambda: with_new_attributes(spark, source), lambda: None)
+    if fresh is None:
+        return rows.frame, source
+    keys = fresh.select(*wanted).alias(sides.source_alias)
+    return rows.frame.alias(sides.target_alias).join(keys, are_equal, "left_semi"), source

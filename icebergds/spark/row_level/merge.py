@@ -27,8 +27,7 @@ from icebergds.spark.row_level.conditions import (
     named_columns,
 )
 from icebergds.spark.row_level.defaults import default_column
-from icebergds.spark.row_level.match_filter import Sides, equal_columns, match_filter
-from icebergds.spark.row_level.matching_rows import only_matching
+from icebergds.spark.row_level.match_filter import Sides, equal_columns, match_filter, only_matching
 from icebergds.spark.row_level.target import FILE, LAST_UPDATED, POS, ROW_ID, WRITE, Target
 from icebergds.spark.types import spark_schema
 from icebergds.spec.schema import Schema
