@@ -16,9 +16,14 @@ from icebergds.api.catalog_base import (
 from icebergds.api.table_definition import Columns, schema_argument
 from icebergds.api.view import SUMMARY, View, queries_argument
 from icebergds.catalog.base import Identifier
-from icebergds.catalog.functions import functions_of, has_functions
 from icebergds.catalog.new_properties import new_view_properties
-from icebergds.catalog.views import RegisteringViews, no_table, views_of
+from icebergds.catalog.views import (
+    RegisteringViews,
+    functions_of,
+    has_functions,
+    no_table,
+    views_of,
+)
 from icebergds.errors import (
     MissingFileError,
     NoSuchFunctionError,

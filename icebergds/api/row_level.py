@@ -25,7 +25,7 @@ from icebergds.operations.options.rows import ArrowRows, Rows, arrow_rows
 from icebergds.operations.outcomes import nothing_committed
 from icebergds.operations.write import arrow_rows as in_process
 from icebergds.operations.write.append_overwrite import in_commit_with_columns
-from icebergds.operations.write.ignored_audit import refuse_ignored_audit
+from icebergds.operations.write.commit_options import refuse_ignored_audit
 from icebergds.operations.write.metadata_delete import delete_by_metadata, is_metadata_delete
 from icebergds.operations.write.options import WriteOptions, refuse_options_of_writes
 from icebergds.operations.write.row_counts import RowCounts, counts_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from icebergds.encryption.stored_files import decrypting, key_of_file
 from icebergds.errors import UnsupportedFeatureError
-from icebergds.formats.avro.stored_file import stored_avro
+from icebergds.formats.avro.data_reader import stored_avro
 from icebergds.formats.data_file.encryption import encrypted_orc, telling_encrypted
 from icebergds.formats.data_file.stored_file import StoredFile
 from icebergds.formats.orc.stored_file import stored_orc

@@ -17,7 +17,7 @@ from icebergds.expr.sql import parse_filter
 from icebergds.formats.wrong_counts import WrongCounts
 from icebergds.io.fileio import FileIO
 from icebergds.io.storage_options import STORAGE_OPTIONS
-from icebergds.operations.options import foreign
+from icebergds.operations.options import values
 from icebergds.operations.options.values import HIDDEN_PROPERTIES
 from icebergds.operations.read import options as read_options
 from icebergds.operations.read.change_options import (
@@ -582,5 +582,5 @@ def test_options_of_writes_are_named_as_such(name: str) -> None:
 
 
 def test_options_that_are_named_as_those_of_one_side_are_no_options_of_the_other() -> None:
-    assert not foreign._OF_WRITES & {name.lower() for name in read_options._KNOWN}
-    assert not foreign._OF_READS & {name.lower() for name in write_options._KNOWN}
+    assert not values._OF_WRITES & {name.lower() for name in read_options._KNOWN}
+    assert not values._OF_READS & {name.lower() for name in write_options._KNOWN}

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from icebergds.spec.evolution.mapping_update import updated_mapping
-from icebergds.spec.name_mapping import MappedField, NameMapping
+from icebergds.spec.name_mapping import MappedField, NameMapping, updated_mapping
 from icebergds.spec.schema import Schema
 from icebergds.spec.types import INT, ListType, NestedField, StructType
 

@@ -1,4 +1,4 @@
-"""Reads Avro data files with fastavro, block by block.
+"""Reads Avro data files with fastavro, block by block, and describes existing ones.
 
 A block belongs to the byte range that contains its first byte. Avro does not store how many rows
 precede a block, so the blocks before a range are walked over.
@@ -19,10 +19,18 @@ from icebergds.formats.avro.blocks import AvroBlock, AvroBlocks
 from icebergds.formats.avro.data_types import expanded_schema, record_columns, records_to_arrow
 from icebergds.formats.avro.records import DECODING_ERRORS, record_schema
 from icebergds.formats.avro.schema import writer_schema
-from icebergds.formats.data_file.file_schema import FileColumn, restrict, to_schema, with_ids
+from icebergds.formats.data_file.file_schema import (
+    FileColumn,
+    has_ids,
+    restrict,
+    to_schema,
+    walk_columns,
+    with_ids,
+)
 from icebergds.formats.data_file.projection import needed_leaves, plan_projection
 from icebergds.formats.data_file.read_request import PositionedBatch, ReadRequest
 from icebergds.formats.data_file.shredded_variants import refuse_shredded
+from icebergds.formats.data_file.stored_file import ColumnStatistics, StoredFile
 from icebergds.spec.name_mapping import NameMapping
 from icebergds.spec.schema import Schema
 
@@ -187,3 +195,32 @@ def _gathered(chunks: Iterator[_Chunk], batch_size: int) -> Iterator[_Chunk]:
 def _joined(chunks: Sequence[_Chunk]) -> _Chunk:
     columns = [pa.concat_arrays(parts) for parts in zip(*(c.columns for c in chunks), strict=True)]
     return _Chunk(columns, chunks[0].first_position, sum(chunk.num_rows for chunk in chunks))
+
+
+def stored_avro(
+    handle: pa.NativeFile, location: str, schema: Schema, name_mapping: NameMapping
+) -> StoredFile:
+    """Describes an open file, whose columns have their names' ids if it has none.
+
+    Raises:
+        CorruptFileError: the file is damaged or not an Avro file of records.
+        UnsupportedFeatureError: the file is encrypted.
+    """
+    blocks = AvroBlocks(handle, location)
+    found = file_columns(blocks, location)
+    columns = with_ids(found, schema, name_mapping)
+    # Iceberg alone says whether a timestamp is an instant; to Avro's own readers it is.
+    unzoned = {
+        column.field_id
+        for column in walk_columns(columns)
+        if pa.types.is_timestamp(column.arrow_type) and not has_ids(found)
+    }
+    return StoredFile(
+        columns,
+        has_ids(found),
+        sum(block.count for block in blocks),
+        handle.size(),
+        (),
+        ColumnStatistics(),
+        frozenset(field_id for field_id in unzoned if field_id is not None),
+    )

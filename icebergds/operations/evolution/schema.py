@@ -12,7 +12,6 @@ from icebergds.commit.operations import Change, TableState
 from icebergds.errors import InvalidOptionError
 from icebergds.operations.evolution.commit import commit_update
 from icebergds.spec.evolution.deletion_rules import check_deletions
-from icebergds.spec.evolution.mapping_update import updated_mapping
 from icebergds.spec.evolution.schema_edits import SchemaDraft
 from icebergds.spec.json.name_mapping import (
     NAME_MAPPING_PROPERTY,
@@ -20,6 +19,7 @@ from icebergds.spec.json.name_mapping import (
     table_name_mapping,
 )
 from icebergds.spec.metadata import TableMetadata
+from icebergds.spec.name_mapping import updated_mapping
 from icebergds.spec.schema import Schema
 from icebergds.spec.transforms import BucketTransform, IdentityTransform, Transform, VoidTransform
 from icebergds.spec.types import DATE

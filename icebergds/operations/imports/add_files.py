@@ -26,13 +26,12 @@ from icebergds.operations.imports.describe_files import (
 from icebergds.operations.imports.partitions import parse_partition_filter
 from icebergds.operations.imports.source_files import SourceFile
 from icebergds.operations.runner import Runner
-from icebergds.spec.evolution.mapping_update import updated_mapping
 from icebergds.spec.json.name_mapping import (
     NAME_MAPPING_PROPERTY,
     name_mapping_to_json,
     table_name_mapping,
 )
-from icebergds.spec.name_mapping import NameMapping
+from icebergds.spec.name_mapping import NameMapping, updated_mapping
 from icebergds.spec.updates.table_updates import SetProperties
 
 

@@ -12,7 +12,7 @@ from icebergds.errors import InvalidFilterError, InvalidOptionError, NoSuchTable
 from icebergds.expr.names import quote_name, split_name
 from icebergds.operations.outcomes import nothing_committed
 from icebergds.operations.write.append_overwrite import in_commit_with_columns
-from icebergds.operations.write.ignored_audit import refuse_ignored_audit
+from icebergds.operations.write.commit_options import refuse_ignored_audit
 from icebergds.operations.write.options import WriteOptions, parse_write_options
 from icebergds.operations.write.row_counts import RowCounts, counts_of
 from icebergds.spark.job_descriptions import describing

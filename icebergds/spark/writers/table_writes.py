@@ -17,8 +17,8 @@ from icebergds.errors import (
 )
 from icebergds.expr.nodes import TRUE
 from icebergds.operations.outcomes import nothing_committed
+from icebergds.operations.write.commit_options import refuse_ignored_audit
 from icebergds.operations.write.create import plan_new_table
-from icebergds.operations.write.ignored_audit import refuse_ignored_audit
 from icebergds.operations.write.isolation import (
     check_marked_rows,
     check_rows_since_read,

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from icebergds.statements.commands.command import Command
-from icebergds.statements.commands.rows.common_tables import changes_rows, with_common_tables
+from icebergds.statements.commands.rows.common_tables import (
+    begins_with_insert,
+    changes_rows,
+    insert_from,
+    with_common_tables,
+)
 from icebergds.statements.commands.rows.insert import insert
 from icebergds.statements.commands.rows.merge import merge
-from icebergds.statements.commands.rows.multiple_inserts import begins_with_insert, insert_from
 from icebergds.statements.commands.rows.update_delete import delete, truncate, update
 
 COMMANDS = (
