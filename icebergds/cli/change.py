@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from icebergds.cli.answer import Answer
-from icebergds.cli.command import command
+from icebergds.cli.command import Yes, command, confirm
 from icebergds.cli.complete import complete_names
-from icebergds.cli.confirm import Yes, confirm
 from icebergds.cli.look import Branch, TableName
 from icebergds.cli.place import Place, moment, properties_of, snapshot_id_of
 from icebergds.display import counted

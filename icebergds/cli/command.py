@@ -1,4 +1,4 @@
-"""Makes commands of functions: adds the options that all have, prints answers and errors."""
+"""Makes commands of functions: adds common options, asks to confirm, prints answers and errors."""
 
 from __future__ import annotations
 
@@ -24,10 +24,12 @@ from icebergds.cli.answer import (
     print_error,
     print_json,
 )
-from icebergds.cli.confirm import DeclinedError
 from icebergds.cli.place import Place, properties_of
 from icebergds.cli.words import catalog_words, own_words
+from icebergds.display import printable
 from icebergds.errors import IcebergError, InvalidOptionError
+
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do it without asking.")]
 
 
 def _option(*names: str, help: str, **more: Any) -> Any:
@@ -299,3 +301,29 @@ def _tell(error: Exception, as_json: bool, words: Callable[[str], str]) -> None:
         return
     more = "" if isinstance(error, (*_WORDED, ImportError)) else " (--debug shows the trace)"
     print_error(f"error: {words(error_text(error))}{more}")
+
+
+class DeclinedError(Exception):
+    """The user does not want the change."""
+
+
+def confirm(what: str, yes: bool) -> None:
+    """Says what is about to be changed; without `yes`, asks in a terminal.
+
+    Args:
+        what: what is done, as an imperative: `drop table db.events`.
+
+    Raises:
+        InvalidOptionError: nobody can be asked.
+        DeclinedError: the answer is no.
+    """
+    if yes:
+        return
+    if not sys.stdin.isatty():
+        raise InvalidOptionError(
+            f"{what}: nothing was changed, as nobody can be asked here; give --yes to do it"
+        )
+    print_error(f"about to: {printable(what)}")
+    print("Do it? [y/N]: ", end="", file=sys.stderr, flush=True)
+    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+        raise DeclinedError

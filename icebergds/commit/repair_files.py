@@ -18,7 +18,7 @@ from icebergds.commit.file_selection import FileKey, file_key, file_keys
 from icebergds.commit.new_snapshot import NewSnapshot
 from icebergds.commit.workspace import Workspace
 from icebergds.formats.manifests.columns import EntryColumns
-from icebergds.formats.manifests.columns_of_entries import entry_columns
+from icebergds.formats.manifests.manifest import entry_columns
 from icebergds.formats.manifests.reader import read_manifest_columns
 from icebergds.formats.wrong_counts import WrongCounts
 from icebergds.spec.manifest import (

@@ -25,7 +25,6 @@ from icebergds.errors import (
 )
 from icebergds.io import local_files
 from icebergds.io.deleting import delete_key, delete_keys
-from icebergds.io.directory_markers import MARKED, make_marker, remove_marker
 from icebergds.io.exclusive import create_local, create_remote, require_exclusive
 from icebergds.io.failures import storage_error, storage_failures
 from icebergds.io.file_systems import use_file_system
@@ -56,12 +55,15 @@ from icebergds.io.recursive_listing import (
     modified_remote,
 )
 from icebergds.io.remote_files import (
+    MARKED,
     OutputStream,
     exists_in,
     is_directory_in,
+    make_marker,
     names_in,
     open_remote,
     read_whole,
+    remove_marker,
 )
 from icebergds.io.storage_options import (
     MAX_BLOCK_BYTES,

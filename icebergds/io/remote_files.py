@@ -1,7 +1,13 @@
-"""Reads and writes files, and reads names, by the file systems of fsspec."""
+"""Reads and writes files, and reads names, by the file systems of fsspec.
+
+Object stores have no directories, only names with slashes. In S3, Hadoop's S3A (and so Java's file
+system catalog) and the web consoles of S3 and compatible storage mark empty directories by an empty
+object whose name ends in a slash.
+"""
 
 from __future__ import annotations
 
+import errno
 import inspect
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
@@ -11,14 +17,23 @@ from typing import Any, cast
 
 import pyarrow as pa
 
-from icebergds.io.azure_blobs import names_of_blobs
+from icebergds.io.azure_blobs import make_folder, names_of_blobs, remove_folder
 from icebergds.io.failures import RemoteFile
-from icebergds.io.gcs_objects import is_folder, names_of_objects, object_exists
+from icebergds.io.gcs_objects import (
+    is_folder,
+    make_folder_object,
+    names_of_objects,
+    object_exists,
+    remove_folder_object,
+)
 from icebergds.io.multipart import MultipartFile
 from icebergds.io.ranged_file import Open, Range, RangedFile
 from icebergds.io.threads import waiting_threads
 from icebergds.io.uploads import AzureUpload, S3Upload, Upload
 from icebergds.io.webhdfs import WebHdfs
+
+MARKED = ("s3", "abfs", "gs")
+"""The object stores, by fsspec's names: directories need not be made for files in them."""
 
 
 def open_remote(wanted: Open, fs: Any, key: str) -> RangedFile:
@@ -218,3 +233,48 @@ class WriteBehind:
         except BaseException as error:
             self._failure = error
             raise
+
+
+def make_marker(protocol: str, fs: Any, key: str) -> None:
+    """Creates a directory's marker; an existing one is fine.
+
+    Args:
+        protocol: fsspec's name of the file system, one of `MARKED`.
+        fs: fsspec's file system.
+        key: its path of the directory.
+    """
+    if protocol == "abfs":
+        make_folder(fs, key)
+    elif protocol == "gs":
+        make_folder_object(fs, key)
+    else:
+        bucket, name = _marker(key)
+        # s3fs's own methods would strip the slash.
+        fs.call_s3("put_object", Bucket=bucket, Key=name, Body=b"")
+
+
+def remove_marker(protocol: str, fs: Any, key: str) -> None:
+    """Removes a directory if it is empty; a file that is written meanwhile is not lost.
+
+    Raises:
+        OSError: it does not exist or is not empty.
+    """
+    if protocol == "abfs":
+        remove_folder(fs, key)
+        return
+    if protocol == "gs":
+        remove_folder_object(fs, key)
+        return
+    bucket, name = _marker(key)
+    answer = fs.call_s3("list_objects_v2", Bucket=bucket, Prefix=name, MaxKeys=2)
+    names = [found["Key"] for found in answer.get("Contents", ())]
+    if not names:
+        raise FileNotFoundError(errno.ENOENT, "no such directory", key)
+    if names != [name]:
+        raise OSError(errno.ENOTEMPTY, "the directory is not empty", key)
+    fs.call_s3("delete_object", Bucket=bucket, Key=name)
+
+
+def _marker(key: str) -> tuple[str, str]:
+    bucket, _, name = key.partition("/")
+    return bucket, f"{name.rstrip('/')}/"

@@ -22,7 +22,7 @@ from icebergds.commit.data_files import (
     can_delete_by_metadata,
 )
 from icebergds.commit.file_selection import these_files
-from icebergds.commit.filter_manifests import filter_manifests
+from icebergds.commit.merging import filter_manifests
 from icebergds.commit.options import IsolationLevel
 from icebergds.commit.replace_partitions import ReplacePartitions
 from icebergds.commit.validation import Isolation

@@ -14,7 +14,7 @@ from our_tables import OurTable, Writer
 
 from icebergds.api.table import Table
 from icebergds.formats.puffin import read_puffin_blob, read_puffin_footer
-from icebergds.operations.statistics.column_sketches import value_hashes
+from icebergds.operations.statistics.table_stats import value_hashes
 from icebergds.operations.statistics.theta_sketch import AlphaSketch
 from icebergds.spec.statistics import PartitionStatisticsFile
 from icebergds.spec.types import BINARY

@@ -20,8 +20,7 @@ from icebergds.catalog.hive.calls import (
     InvalidOperation,
     NoSuchObject,
 )
-from icebergds.catalog.hive.changes import make_change
-from icebergds.catalog.hive.connection import Connection
+from icebergds.catalog.hive.connection import Connection, make_change
 from icebergds.catalog.hive.entries import current_user
 from icebergds.catalog.hive.messages import Database, PrincipalType
 from icebergds.catalog.hive.options import HiveOptions, hive_options

@@ -1,10 +1,10 @@
-"""Connects to a Hive Metastore and calls it with Thrift's binary protocol."""
+"""Calls a Hive Metastore by Thrift's binary protocol, and settles the outcome of failed changes."""
 
 from __future__ import annotations
 
 import logging
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
@@ -27,7 +27,7 @@ from icebergds.catalog.hive.calls import (
     receive,
     send,
 )
-from icebergds.errors import InvalidOptionError, StorageError
+from icebergds.errors import CommitStateUnknownError, InvalidOptionError, StorageError
 
 _LOG = logging.getLogger(__name__)
 _R = TypeVar("_R")
@@ -250,3 +250,60 @@ def _reason(error: Exception) -> str:
         case ((str(what), int()), (str(why), int(code))):
             return why if code else what
     return str(error) or type(error).__name__
+
+
+def make_change(
+    connection: Connection,
+    metastore: Metastore,
+    what: str,
+    is_done: Callable[[], bool],
+    call: Call[None],
+    *arguments: Any,
+) -> None:
+    """Makes a call; checks for its effect if its answer is lost.
+
+    Args:
+        what: what the call does, such as `drop table lake.db.t`.
+        is_done: checks whether the metastore has the change.
+
+    Raises:
+        RemoteError: an error that the call declares, except MetaError.
+        StorageError: the metastore cannot be reached, or failed and did nothing.
+        CommitStateUnknownError: it failed, but may have made the change or may still make it.
+    """
+    try:
+        connection.tell(call, *arguments)
+    except (MetaError, Unanswerable, AnswerLost) as error:
+        try:
+            if is_done():
+                return
+        except Exception as other:
+            raise _unknown(metastore, what, f"{error}; {other}") from error
+        if not is_certain(error):
+            raise _unknown(metastore, what, error) from error
+        raise metastore.failure(f"failed to {what}", error) from error
+
+
+def is_modified(error: Exception) -> bool:
+    """Whether the table had another metadata file than the call expected."""
+    return isinstance(error, MetaError) and "The table has been modified" in str(error)
+
+
+def is_certain(error: Exception) -> bool:
+    """Whether a failed call, if it had no effect yet, will never have one.
+
+    Other errors may come from a database whose answer the metastore lost.
+    """
+    if isinstance(error, Unanswerable):
+        return error.is_unknown_call
+    if isinstance(error, MetaError):
+        # The latter is about the storage, which a metastore checks first.
+        return is_modified(error) or str(error).startswith("Got exception: ")
+    return isinstance(error, RemoteError)
+
+
+def _unknown(metastore: Metastore, what: str, why: object) -> CommitStateUnknownError:
+    return CommitStateUnknownError(
+        f"catalog {metastore.catalog}: its Hive Metastore failed during the attempt to {what}; it "
+        f"is unknown whether that succeeded: {why}"
+    )

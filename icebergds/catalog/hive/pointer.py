@@ -26,8 +26,14 @@ from icebergds.catalog.hive.calls import (
     RemoteError,
     Unanswerable,
 )
-from icebergds.catalog.hive.changes import is_certain, is_modified, make_change
-from icebergds.catalog.hive.connection import AnswerLost, Connection, Metastore
+from icebergds.catalog.hive.connection import (
+    AnswerLost,
+    Connection,
+    Metastore,
+    is_certain,
+    is_modified,
+    make_change,
+)
 from icebergds.catalog.hive.encryption import check_metadata, with_digest
 from icebergds.catalog.hive.entries import EntryOptions, changed_entry, new_entry
 from icebergds.catalog.hive.locks import Lock, LockOptions, table_lock

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from icebergds.commit.new_manifests import manifest_compression
 from icebergds.formats.manifests.columns import EntryColumns
-from icebergds.formats.manifests.columns_of_entries import entry_columns
+from icebergds.formats.manifests.manifest import entry_columns
 from icebergds.formats.manifests.manifest_list import write_manifest_list
 from icebergds.formats.manifests.reader import read_manifest_columns
 from icebergds.formats.manifests.writer import write_manifest_columns

@@ -1,7 +1,8 @@
 """Plans assignments such as `{"price": "price * 2"}`, by SQL's store assignment rules.
 
-A number can be assigned to a numeric column, a date or timestamp to either, and any plain value to
-a string column. A value too large or too long for its column is an error when the row is written.
+Columns that an inserted row leaves out get their defaults (spec: Default values). A number can be
+assigned to a numeric column, a date or timestamp to either, and any plain value to a string column.
+A value too large or too long for its column is an error when the row is written.
 """
 
 from __future__ import annotations
@@ -12,13 +13,19 @@ from typing import Any
 from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame, functions as f, types as spark
 
-from icebergds.errors import InvalidDataError, InvalidFilterError, InvalidOptionError
+from icebergds.errors import (
+    InvalidDataError,
+    InvalidFilterError,
+    InvalidOptionError,
+    UnsupportedFeatureError,
+)
 from icebergds.expr.names import quote_name, resolve
 from icebergds.spark.errors import unlogged
 from icebergds.spark.row_level.conditions import Value, as_value, first_line
 from icebergds.spark.row_level.target import Target
+from icebergds.spark.sql_constants import constant_text
 from icebergds.spark.types import all_nullable, spark_srid, spark_type
-from icebergds.spec.types import GeometryType, IcebergType, NestedField, StructType
+from icebergds.spec.types import GeometryType, IcebergType, NestedField, StructType, is_scalar
 
 _TIMES = (spark.DateType, spark.TimestampType, spark.TimestampNTZType)
 _PLAIN = (spark.NumericType, spark.BooleanType, spark.StringType, *_TIMES)
@@ -197,3 +204,26 @@ def _holds(wanted: spark.DataType, found: spark.DataType) -> bool:
         case _:
             ranks = [integers.index(type(t)) for t in (found, wanted) if type(t) in integers]
             return len(ranks) == 2 and ranks[0] <= ranks[1]
+
+
+def default_column(field: NestedField, what: str) -> Column:
+    """A column's write default, or null.
+
+    Raises:
+        InvalidDataError: the column is required and has no default.
+        UnsupportedFeatureError: a nested column has a default.
+    """
+    wanted = spark_type(field.field_type)
+    if field.write_default is None:
+        if field.required:
+            raise InvalidDataError(
+                f"{what}: column {field.name!r} is required and has no write default; give it a "
+                "value"
+            )
+        return f.lit(None).cast(wanted)
+    if not is_scalar(field.field_type):
+        raise UnsupportedFeatureError(
+            f"{what}: write defaults of nested columns are not supported, and column "
+            f"{field.name!r} has one; give it a value"
+        )
+    return f.expr(constant_text(field.field_type, field.write_default))

@@ -17,7 +17,7 @@ from icebergds.expr.names import quote_name, resolve, split_name
 from icebergds.operations.write.row_counts import RowCounts
 from icebergds.spark.dataframe_schema import iceberg_schema, optional_columns
 from icebergds.spark.errors import own_errors, unlogged
-from icebergds.spark.row_level.assignments import assigned_type, plan_assignments
+from icebergds.spark.row_level.assignments import assigned_type, default_column, plan_assignments
 from icebergds.spark.row_level.conditions import (
     Value,
     as_column,
@@ -26,7 +26,6 @@ from icebergds.spark.row_level.conditions import (
     first_line,
     named_columns,
 )
-from icebergds.spark.row_level.defaults import default_column
 from icebergds.spark.row_level.match_filter import Sides, equal_columns, match_filter, only_matching
 from icebergds.spark.row_level.target import FILE, LAST_UPDATED, POS, ROW_ID, WRITE, Target
 from icebergds.spark.types import spark_schema

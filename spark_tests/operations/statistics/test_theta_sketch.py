@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, strategies as st
 
-from icebergds.operations.statistics.column_sketches import value_hashes
+from icebergds.operations.statistics.table_stats import value_hashes
 from icebergds.operations.statistics.theta_sketch import (
     NOMINAL_ENTRIES,
     AlphaSketch,

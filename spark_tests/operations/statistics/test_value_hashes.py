@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from icebergds.formats.arrow.types import to_array
-from icebergds.operations.statistics.column_sketches import value_hashes
+from icebergds.operations.statistics.table_stats import value_hashes
 from icebergds.spec.types import (
     BINARY,
     BOOLEAN,

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 from icebergds.errors import InvalidStatementError
 from icebergds.expr.names import quote_name
+from icebergds.spark.row_level.assignments import default_column
 from icebergds.spark.row_level.conditions import Value
-from icebergds.spark.row_level.defaults import default_column
 from icebergds.spec.types import NestedField
 from icebergds.statements.commands.rows.target import StatementTarget
 from icebergds.statements.text.cursor import Cursor
