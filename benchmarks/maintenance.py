@@ -232,7 +232,7 @@ def scan_keys(spark: SparkSession, table: Table) -> list[int]:
     metadata, schema = table.metadata, table.schema()
     files = [
         replace(file, deletes=AppliedDeletes())
-        for file in plan_files(table.io, metadata, metadata.current_snapshot(), schema)
+        for file in plan_files(table.io, metadata, metadata.current_snapshot(), schema).files
     ]
     splits = SplitOptions.of(metadata.properties)
     groups = pack_files(files, metadata, schema, splits, whole=True)

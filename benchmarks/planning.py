@@ -24,8 +24,9 @@ from icebergds.expr.sql import parse_filter
 from icebergds.formats.manifests.manifest import write_manifest
 from icebergds.formats.manifests.manifest_list import write_manifest_list
 from icebergds.io.fileio import FileIO
+from icebergds.scan.plan.files import plan_files
 from icebergds.scan.plan.splits import SplitOptions
-from icebergds.scan.plan.task_groups import plan_scan
+from icebergds.scan.plan.task_groups import pack_files
 from icebergds.spec.manifest import (
     DataFile,
     FileContent,
@@ -67,14 +68,13 @@ def main() -> None:
     taken = []
     for _ in range(arguments.runs):
         started = time.perf_counter()
-        task_groups = plan_scan(
-            FileIO(), metadata, metadata.snapshots[0], schema, condition, SplitOptions()
-        )
+        files = plan_files(FileIO(), metadata, metadata.snapshots[0], schema, condition).files
+        task_groups = list(pack_files(files, metadata, schema, SplitOptions()))
         taken.append(time.perf_counter() - started)
-    files = sum(len(task_group.tasks) for task_group in task_groups)
+    count = sum(len(task_group.tasks) for task_group in task_groups)
     print(
         f"{arguments.files:,} files in {manifests} manifests, {arguments.stats_columns} columns of "
-        f"statistics: {statistics.median(taken):.2f} s for {files:,} files, "
+        f"statistics: {statistics.median(taken):.2f} s for {count:,} files, "
         f"{peak_megabytes() - before:.0f} MB added"
     )
     alone = fastavro_seconds(folder) * manifests

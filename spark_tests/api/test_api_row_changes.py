@@ -104,7 +104,7 @@ def prepared(
     row_filter = TRUE if conflict_filter is None else parse_filter(conflict_filter)
     schema = table.schema()
     bound = bind(row_filter, schema, case_sensitive=False)
-    files = plan_files(table.io, table.metadata, snapshot, schema, bound)
+    files = plan_files(table.io, table.metadata, snapshot, schema, bound).files
     change = PositionChange(
         RowChangeMode(operation),
         statement,

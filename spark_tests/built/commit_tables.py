@@ -95,7 +95,7 @@ class CommitTable:
         """What a scan of a snapshot reads."""
         state = self.state
         metadata = state.metadata
-        return plan_files(state.io, metadata, snapshot or self.head, metadata.schema())
+        return plan_files(state.io, metadata, snapshot or self.head, metadata.schema()).files
 
     def paths(self, snapshot: Snapshot | None = None) -> set[str]:
         return {file.entry.data_file.file_path for file in self.files(snapshot)}

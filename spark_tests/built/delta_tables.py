@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from built.commit_tables import CommitTable, create_table
 from built.rows import arrays
+from built.scans import task_groups_of
 from icebergds.commit.data_files import Append
 from icebergds.commit.options import IsolationLevel
 from icebergds.commit.row_delta import RowDelta
@@ -21,7 +22,6 @@ from icebergds.formats.data_file.write_properties import WriteProperties
 from icebergds.io.fileio import FileIO
 from icebergds.scan.plan.files import plan_files
 from icebergds.scan.plan.splits import SplitOptions
-from icebergds.scan.plan.task_groups import plan_scan
 from icebergds.scan.read.files import read_scan_tasks
 from icebergds.scan.read_plan import ReadPlan
 from icebergds.spec.manifest import DataFileRef, FileFormat, ManifestEntry
@@ -283,7 +283,9 @@ class DeltaTable:
         )
         return [
             row
-            for task_group in plan_scan(state.io, metadata, snapshot, schema, TRUE, SplitOptions())
+            for task_group in task_groups_of(
+                state.io, metadata, snapshot, schema, TRUE, SplitOptions()
+            )
             for batch in read_scan_tasks(plan, task_group)
             for row in batch.to_pylist()
         ]
@@ -311,7 +313,7 @@ def planned_deletes(table: CommitTable) -> dict[str, list[str]]:
     """The delete files that apply to each data file."""
     state = table.state
     metadata = state.metadata
-    files = plan_files(state.io, metadata, table.head, metadata.schema())
+    files = plan_files(state.io, metadata, table.head, metadata.schema()).files
     return {
         file.entry.data_file.file_path: [
             entry.data_file.file_path

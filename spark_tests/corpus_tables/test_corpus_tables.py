@@ -58,7 +58,9 @@ def test_plans_the_data_files_and_deletes_that_java_plans(table: dict[str, Any])
     expected = json.loads((corpus_dir() / table["scan_plan_file"]).read_text())
     loaded = load_table(str(corpus_dir() / table["metadata"]), location_map=location_map(table))
     try:
-        planned = plan_files(loaded.io, loaded.metadata, loaded.current_snapshot(), loaded.schema())
+        planned = plan_files(
+            loaded.io, loaded.metadata, loaded.current_snapshot(), loaded.schema()
+        ).files
     except MissingFileError as error:
         skip_where_files_are_absent(error)
     found = {

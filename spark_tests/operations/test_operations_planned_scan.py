@@ -13,7 +13,7 @@ from built.tables import TableBuilder
 
 from icebergds import Table, load_table
 from icebergds.io.fileio import FileIO
-from icebergds.operations.read.options import ReadOptions
+from icebergds.operations.read.options import parse_read_options
 from icebergds.operations.read.planned_scan import (
     PlannedScan,
     native_rule_of,
@@ -45,8 +45,11 @@ def table(tmp_path: Path) -> Table:
     return load_table(str(builder.location))
 
 
-def planned(table: Table, *, for_native: bool = False, **options: Any) -> PlannedScan:
-    return plan_scan(table._state, ReadOptions.of(**options), for_native=for_native)
+def planned(
+    table: Table, *, for_native: bool = False, filter: str | None = None, **options: Any
+) -> PlannedScan:
+    parsed = replace(parse_read_options({}, filter=filter), **options)
+    return plan_scan(table._state, parsed, for_native=for_native)
 
 
 def ids(scan: PlannedScan) -> list[int]:

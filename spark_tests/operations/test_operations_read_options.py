@@ -147,7 +147,7 @@ def test_options_that_are_false_leave_the_read_at_a_snapshot(options: dict[str, 
 def test_only_change_feeds_have_change_columns(
     changes: ChangeOptions | None, feed: FeedColumns | None
 ) -> None:
-    assert ReadOptions.of(changes=changes).feed is feed
+    assert ReadOptions(changes=changes).feed is feed
 
 
 def after(version: str) -> Moment:
@@ -432,31 +432,49 @@ def test_malformed_values_are_refused_by_name(option: str, text: str, message: s
 
 def test_a_scan_of_no_columns_is_refused() -> None:
     with pytest.raises(InvalidOptionError, match="name some, or leave columns out"):
-        ReadOptions.of(columns=[])
+        parse_read_options({}, columns=[])
 
 
 def test_a_filter_that_is_not_a_condition_is_refused() -> None:
     with pytest.raises(InvalidFilterError, match="is not a condition of Spark SQL"):
-        ReadOptions.of(filter="id >")
+        parse_read_options({}, filter="id >")
 
 
 @pytest.mark.parametrize(
-    ("travel", "name"),
+    ("options", "arguments", "name"),
     [
-        ({"snapshot_id": 1}, "snapshot-id"),
-        ({"as_of_ms": 1}, "as-of-timestamp"),
-        ({"tag": "first"}, "tag"),
-        ({"version": "dev"}, "versionAsOf"),
+        ({"snapshot-id": "1"}, {}, "snapshot-id"),
+        ({"as-of-timestamp": "1"}, {}, "as-of-timestamp"),
+        ({"versionAsOf": "dev"}, {}, "versionAsOf"),
+        ({}, {"snapshot_id": 1}, "snapshot-id"),
+        ({}, {"tag": "first"}, "tag"),
     ],
     ids=lambda value: str(value),
 )
-def test_changes_are_not_read_at_a_snapshot(travel: dict[str, Any], name: str) -> None:
+def test_changes_are_not_read_at_a_snapshot(
+    options: dict[str, str], arguments: dict[str, Any], name: str
+) -> None:
     with pytest.raises(InvalidOptionError, match=f"option '{name}' chooses one snapshot"):
-        ReadOptions.of(changes=FEED, **travel)
+        parse_read_options({"read-change-feed": "true", **options}, **arguments)
+
+
+@pytest.mark.parametrize(
+    ("options", "arguments"),
+    [
+        ({"snapshot-id": "1", "tag": "first"}, {}),
+        ({"tag": "first"}, {"snapshot_id": 1}),
+        ({}, {"snapshot_id": 1, "tag": "first"}),
+    ],
+    ids=lambda value: str(value),
+)
+def test_one_snapshot_is_chosen(options: dict[str, str], arguments: dict[str, Any]) -> None:
+    with pytest.raises(InvalidOptionError, match="'snapshot-id' and 'tag' contradict each other"):
+        parse_read_options(options, **arguments)
 
 
 def test_changes_are_read_on_a_branch() -> None:
-    assert ReadOptions.of(changes=FEED, branch="dev").time_travel == TimeTravel(branch="dev")
+    parsed = parse_read_options({"read-change-feed": "true"}, branch="dev")
+    assert parsed == ReadOptions(TimeTravel(branch="dev"), changes=FEED)
 
 
 @pytest.mark.parametrize("option", STREAM_OPTIONS)

@@ -22,7 +22,7 @@ from icebergds.operations.read.planned_scan import PlannedScan, task_groups_of
 from icebergds.operations.read.row_count import count_from_metadata, count_rows
 from icebergds.operations.read.snapshot_read import make_read_plan, resolve_read
 from icebergds.operations.read.time_travel import TimeTravel
-from icebergds.scan.plan.files import plan_files_counted
+from icebergds.scan.plan.files import plan_files
 from icebergds.scan.plan.splits import SplitOptions
 from icebergds.scan.projection import project_columns
 from icebergds.scan.read.files import read_scan_tasks
@@ -140,7 +140,7 @@ def test_as_many_rows_are_counted_as_are_read(data: st.DataObject) -> None:
             plan = replace(
                 make_read_plan(options, table._state, schema, columns), row_filter=row_filter
             )
-            found = plan_files_counted(table.io, table.metadata, snapshot, schema, row_filter)
+            found = plan_files(table.io, table.metadata, snapshot, schema, row_filter)
             files, splits = tuple(found.files), SplitOptions()
             scan = PlannedScan(
                 table._state, snapshot, plan, files, splits, found.counts, for_native=False

@@ -13,7 +13,7 @@ from icebergds.expr.nodes import TRUE
 from icebergds.expr.sql import parse_filter
 from icebergds.io.fileio import FileIO
 from icebergds.scan.plan.counts import FileCounts, ManifestCounts, PlanCounts, count_plan
-from icebergds.scan.plan.files import plan_files_counted
+from icebergds.scan.plan.files import plan_files
 from icebergds.spec.manifest import ManifestContent, ManifestFile
 from icebergds.spec.partition import PartitionField, PartitionSpec
 from icebergds.spec.schema import Schema
@@ -43,7 +43,7 @@ def builder(tmp_path: Path) -> TableBuilder:
 def counts(builder: TableBuilder, filter: str | None = None) -> PlanCounts:
     bound = TRUE if filter is None else bind(parse_filter(filter), SCHEMA)
     snapshot = builder.metadata.current_snapshot()
-    return plan_files_counted(FileIO(), builder.metadata, snapshot, SCHEMA, bound).counts
+    return plan_files(FileIO(), builder.metadata, snapshot, SCHEMA, bound).counts
 
 
 def test_without_a_filter_everything_is_kept(builder: TableBuilder) -> None:

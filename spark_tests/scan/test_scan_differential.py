@@ -11,6 +11,7 @@ from uuid import UUID
 
 import pyarrow as pa
 import pytest
+from built.scans import task_groups_of
 from effort import examples
 from hypothesis import HealthCheck, Phase, given, strategies as st
 from oracles.duckdb_reader import DuckDBError, DuckDBReader
@@ -24,7 +25,6 @@ from icebergds.expr.nodes import TRUE, Expr
 from icebergds.formats.arrow.types import schema_to_arrow, to_array
 from icebergds.operations.read.time_travel import TimeTravel, resolve_snapshot
 from icebergds.scan.plan.splits import SplitOptions
-from icebergds.scan.plan.task_groups import plan_scan
 from icebergds.scan.projection import metadata_columns, project_columns
 from icebergds.scan.read.files import read_scan_tasks
 from icebergds.scan.read_plan import ReadPlan
@@ -179,7 +179,7 @@ def _check(
         delete_cache_bytes=delete_cache_bytes,
         name_mapping=table_name_mapping(table.metadata),
     )
-    task_groups = plan_scan(table.io, table.metadata, snapshot, schema, row_filter, splits)
+    task_groups = task_groups_of(table.io, table.metadata, snapshot, schema, row_filter, splits)
     plan, task_groups = pickle.loads(pickle.dumps((plan, task_groups)))
     batches = [batch for task_group in task_groups for batch in read_scan_tasks(plan, task_group)]
     assert all(0 < batch.num_rows <= batch_size for batch in batches)

@@ -102,7 +102,7 @@ def _files(
         table.schema,
         plan.row_filter,
         stats_of=identity_columns(plan.specs),
-    )
+    ).files
     return [
         PlannedFile(replace(f.entry, data_file=change(f.entry.data_file)), f.deletes)
         for f in planned
@@ -148,7 +148,7 @@ def test_not_files_with_position_deletes_if_a_column_hides_their_positions(
     assert rule is not None
     files = plan_files(
         builder.io, builder.metadata, builder.metadata.current_snapshot(), builder.schema
-    )
+    ).files
     assert (list(rule.obstacles(files)) == [None]) is expected
 
 
@@ -341,6 +341,6 @@ def test_not_files_with_position_deletes_if_wrong_counts_are_allowed(builder: Ta
     rule = native_rule(replace(_plan(builder), wrong_counts=WrongCounts.WARN), ())
     files = plan_files(
         builder.io, builder.metadata, builder.metadata.current_snapshot(), builder.schema
-    )
+    ).files
     assert rule is not None
     assert list(rule.obstacles(files)) == ["position deletes"]

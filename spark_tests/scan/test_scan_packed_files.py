@@ -90,7 +90,7 @@ def _packed(table: TableBuilder, filter: str | None = None, **options: Any) -> P
 
 
 def _planned(table: TableBuilder, filter: str | None = None) -> Sequence[PlannedFile]:
-    return plan_files(*_given(table, filter), with_metrics=False)
+    return plan_files(*_given(table, filter), with_metrics=False).files
 
 
 def _given(table: TableBuilder, filter: str | None) -> tuple[Any, ...]:

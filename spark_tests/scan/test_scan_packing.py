@@ -18,7 +18,7 @@ from built.tables import TableBuilder
 from icebergds import Table, load_table
 from icebergds.errors import InvalidOptionError
 from icebergds.expr.nodes import Operation, Predicate
-from icebergds.operations.read.options import ReadOptions
+from icebergds.operations.read.options import parse_read_options
 from icebergds.operations.read.snapshot_read import plan_read, plan_task_groups
 from icebergds.scan.packing import pack_scan, pack_task_group, unpack_scan, unpack_task_group
 from icebergds.scan.read.changes import read_task_group
@@ -49,7 +49,8 @@ def test_task_groups_come_back_as_they_were() -> None:
 def test_scans_come_back_as_they_were(tmp_path: Path) -> None:
     table = _table(tmp_path)
     conditions = [f"c{at} IS NOT NULL" for at in range(12)]
-    options = ReadOptions.of(
+    options = parse_read_options(
+        {},
         filter=" AND ".join(
             [
                 *conditions,

@@ -11,6 +11,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
+from built.scans import task_groups_of
 from built.tables import TableBuilder
 
 from icebergds.api.table import load_table
@@ -28,7 +29,6 @@ from icebergds.expr.sql import parse_filter
 from icebergds.formats.manifests.manifest_list import read_snapshot_manifests, write_manifest_list
 from icebergds.scan.plan.files import PlannedFile, plan_files
 from icebergds.scan.plan.splits import SplitOptions
-from icebergds.scan.plan.task_groups import plan_scan
 from icebergds.spec.manifest import (
     DataFile,
     FieldSummary,
@@ -184,12 +184,12 @@ def test_a_filter_that_is_never_true_opens_nothing(by_day: TableBuilder) -> None
     assert snapshot is not None
     assert snapshot.manifest_list is not None
     Path(snapshot.manifest_list).unlink()
-    assert plan_files(by_day.io, by_day.metadata, snapshot, _SCHEMA, FALSE) == []
+    assert plan_files(by_day.io, by_day.metadata, snapshot, _SCHEMA, FALSE).files == []
 
 
 def test_a_table_without_rows_plans_nothing(tmp_path: Path) -> None:
     table = TableBuilder(tmp_path / "t", _SCHEMA)
-    assert plan_scan(table.io, table.metadata, None, _SCHEMA, TRUE, SplitOptions()) == []
+    assert task_groups_of(table.io, table.metadata, None, _SCHEMA, TRUE, SplitOptions()) == []
 
 
 def test_columns_dropped_from_the_schema_still_partition_old_files(tmp_path: Path) -> None:
@@ -482,7 +482,7 @@ def test_old_snapshots_that_list_manifests_themselves_are_read(tmp_path: Path) -
     assert snapshot is not None
     paths = tuple(manifest.manifest_path for manifest in _manifests(table))
     old = replace(snapshot, manifest_list=None, manifests=paths)
-    planned = plan_files(table.io, table.metadata, old, _SCHEMA, _bound("day = 2", _SCHEMA))
+    planned = plan_files(table.io, table.metadata, old, _SCHEMA, _bound("day = 2", _SCHEMA)).files
     assert [_day_of(file) for file in planned] == [2]
 
 
@@ -557,12 +557,12 @@ def _bound(text: str | None, schema: Schema) -> Expr:
 def _plan(table: TableBuilder, filter: str | None = None, **options: Any) -> list[PlannedFile]:
     schema, snapshot = table.schema, table.metadata.current_snapshot()
     row_filter = _bound(filter, schema)
-    return plan_files(table.io, table.metadata, snapshot, schema, row_filter, **options)
+    return plan_files(table.io, table.metadata, snapshot, schema, row_filter, **options).files
 
 
 def _task_groups(table: TableBuilder, options: SplitOptions) -> list[Any]:
     snapshot = table.metadata.current_snapshot()
-    return plan_scan(table.io, table.metadata, snapshot, table.schema, TRUE, options)
+    return task_groups_of(table.io, table.metadata, snapshot, table.schema, TRUE, options)
 
 
 def _rows(table: TableBuilder, filter: str | None = None) -> list[int]:

@@ -10,6 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from built.scans import task_groups_of
 from built.tables import TableBuilder
 from strategies.large_keys import keys_in_parts
 
@@ -18,7 +19,6 @@ from icebergds.expr.nodes import TRUE, Expr
 from icebergds.expr.sql import parse_filter
 from icebergds.formats.arrow.types import schema_to_arrow
 from icebergds.scan.plan.splits import SplitOptions
-from icebergds.scan.plan.task_groups import plan_scan
 from icebergds.scan.projection import parse_column_list, project_columns
 from icebergds.scan.read import deletes as worker_deletes, task_keys
 from icebergds.scan.read.files import read_scan_tasks
@@ -331,7 +331,7 @@ def _read_plan(table: TableBuilder, columns: str, filter: str | None = None) -> 
 
 
 def _task_groups(table: TableBuilder, options: SplitOptions | None = None) -> list[ScanTaskGroup]:
-    return plan_scan(
+    return task_groups_of(
         table.io,
         table.metadata,
         table.metadata.current_snapshot(),

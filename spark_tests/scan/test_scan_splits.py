@@ -10,13 +10,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from built.scans import task_groups_of
 from built.tables import TableBuilder
 from hypothesis import given, strategies as st
 
 from icebergds.api.table import load_table
 from icebergds.expr.nodes import TRUE
 from icebergds.scan.plan.splits import SplitOptions, pack, split_file
-from icebergds.scan.plan.task_groups import plan_scan
 from icebergds.scan.projection import project_columns
 from icebergds.scan.read.files import read_scan_tasks
 from icebergds.scan.read_plan import ReadPlan
@@ -157,7 +157,7 @@ def test_rows_and_positions_are_right_wherever_a_file_is_cut(
         table.metadata.specs_by_id,
         batch_size=data.draw(st.integers(1, 8)),
     )
-    (whole,) = plan_scan(
+    (whole,) = task_groups_of(
         table.io, table.metadata, table.current_snapshot(), _SCHEMA, TRUE, SplitOptions()
     )
     (task,) = whole.tasks
@@ -172,7 +172,7 @@ def test_rows_and_positions_are_right_wherever_a_file_is_cut(
 
 def test_small_split_sizes_make_many_tasks(cut_table: TableBuilder) -> None:
     table = load_table(str(cut_table.location))
-    task_groups = plan_scan(
+    task_groups = task_groups_of(
         table.io,
         table.metadata,
         table.current_snapshot(),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -20,7 +21,7 @@ from spark_changes import (
 )
 
 from icebergds import Table, load_catalog, load_table, register
-from icebergds.operations.read.options import ReadOptions
+from icebergds.operations.read.options import parse_read_options
 from icebergds.spark.scan import read_dataframe
 from icebergds.spec.schema import Schema
 from icebergds.spec.types import LONG, STRING, NestedField
@@ -40,10 +41,9 @@ def _native_scans(spark: SparkSession) -> Iterator[None]:
 
 def rows_to_change(spark: SparkSession, table: Table, condition: str | None = None) -> DataFrame:
     """Where the rows are that a statement looks at, as it reads them."""
-    options = ReadOptions.of(
-        filter=condition, columns=[("id",), ("_file",), ("_pos",)], for_changes=True
-    )
-    return read_dataframe(spark, table._state, options)
+    columns = [("id",), ("_file",), ("_pos",)]
+    options = parse_read_options({}, filter=condition, columns=columns)
+    return read_dataframe(spark, table._state, replace(options, for_changes=True))
 
 
 def numbers(directory: Path, mode: str, **properties: str) -> Table:

@@ -12,7 +12,7 @@ from icebergds.expr.nodes import FALSE, Expr
 from icebergds.metrics import ScanReport
 from icebergds.scan.plan.counts import FileCounts, ManifestCounts, PlanCounts
 from icebergds.scan.plan.delete_index import AppliedDeletes
-from icebergds.scan.plan.files import PlannedFile, PlannedFiles, plan_files_counted
+from icebergds.scan.plan.files import PlannedFile, PlannedFiles, plan_files
 from icebergds.scan.plan.task_groups import timestamp_columns
 from icebergds.scan.read_plan import ReadPlan
 from icebergds.spec.manifest import DataFile, FileContent, ManifestEntry, ManifestEntryStatus
@@ -53,7 +53,7 @@ def choose_files(
         # bounds, and the partitions of their folders, whatever they store.
         stats_of |= timestamp_columns(plan.table_schema) | identity_columns(plan.specs)
     started = time.perf_counter()
-    found = plan_files_counted(
+    found = plan_files(
         state.io,
         state.metadata,
         snapshot,

@@ -108,7 +108,7 @@ ColumnNames = Sequence[tuple[str, ...]]
 
 @dataclass(frozen=True, slots=True)
 class ReadOptions:
-    """What a read returns, and how it is split into tasks; `of` checks the values.
+    """What a read returns, and how it is split into tasks.
 
     Attributes:
         columns: None for all.
@@ -137,75 +137,6 @@ class ReadOptions:
     wrong_counts: WrongCounts = WrongCounts.FAIL
     metadata_aggregates: bool | None = None
     shown: ShownTypes = PLAIN_TYPES
-
-    @staticmethod
-    def of(
-        *,
-        filter: str | None = None,
-        columns: ColumnNames | None = None,
-        snapshot_id: int | None = None,
-        as_of_ms: int | None = None,
-        branch: str | None = None,
-        tag: str | None = None,
-        version: str | None = None,
-        time_zone: str | None = None,
-        split_size: int | None = None,
-        lookback: int | None = None,
-        file_open_cost: int | None = None,
-        batch_size: int = DEFAULT_BATCH_SIZE,
-        delete_cache_bytes: int = DEFAULT_DELETE_CACHE_BYTES,
-        pushdown: bool = False,
-        for_changes: bool = False,
-        changes: ChangeOptions | None = None,
-        wrong_counts: WrongCounts = WrongCounts.FAIL,
-        metadata_aggregates: bool | None = None,
-        shown: ShownTypes = PLAIN_TYPES,
-    ) -> ReadOptions:
-        """Checks the options of a read.
-
-        Args:
-            filter: a Spark SQL condition; only matching rows are returned.
-            columns: None for all.
-            snapshot_id, as_of_ms, branch, tag, version: choose the snapshot (`TimeTravel`); give at
-                most one. For changes only `branch` is allowed.
-            time_zone: of timestamps without an offset in the filter; if None, they are an error.
-
-        Raises:
-            InvalidFilterError: the filter cannot be parsed.
-            InvalidOptionError: `columns` is empty, or options contradict each other.
-        """
-        travel = TimeTravel(snapshot_id, as_of_ms, branch, tag, version)
-        values = {
-            "snapshot-id": snapshot_id,
-            "as-of-timestamp": as_of_ms,
-            "branch": branch,
-            "tag": tag,
-            "versionasof": version,
-        }
-        named = [name for name, value in values.items() if value is not None]
-        _refuse_second_snapshot(named)
-        if changes is not None:
-            _refuse_snapshot_of_changes(named)
-        if columns is not None and not columns:
-            raise InvalidOptionError("columns: no column is named; name some, or leave columns out")
-        return ReadOptions(
-            travel,
-            None if columns is None else tuple(columns),
-            TRUE
-            if filter is None
-            else parse_filter(filter, time_zone=time_zone, transforms=Transforms.OF_ROWS),
-            split_size,
-            lookback,
-            file_open_cost,
-            batch_size,
-            delete_cache_bytes,
-            pushdown,
-            for_changes,
-            changes,
-            wrong_counts,
-            metadata_aggregates,
-            shown,
-        )
 
     @property
     def feed(self) -> FeedColumns | None:
@@ -281,13 +212,18 @@ def parse_read_options(
 
     Args:
         options: as text, by name in any case; none that names a table or its storage.
-        filter, columns, snapshot_id, branch, tag: as for `ReadOptions.of`.
-        time_zone: used if the options have none.
+        filter: a Spark SQL condition; only matching rows are returned.
+        columns: None for all.
+        snapshot_id, branch, tag: choose the snapshot (`TimeTravel`); options may, too, but at most
+            one does. For changes only the branch is allowed.
+        time_zone: of timestamps without an offset in the filter, if the options have none; if None,
+            they are an error.
 
     Raises:
         InvalidFilterError: the filter cannot be parsed.
         InvalidOptionError: a name is unknown (the message suggests the nearest), a value is
-            malformed, an option is also given as an argument, or options contradict each other.
+            malformed, an option is also given as an argument, options contradict each other, or
+            `columns` is empty.
     """
     given = {name.lower(): value for name, value in options.items()}
     refuse_unknown(given, _KNOWN, (*STORAGE_PREFIXES, CATALOG_PREFIX), is_write=False)
@@ -303,34 +239,44 @@ def parse_read_options(
         "branch": branch,
         "tag": tag,
     }
-    if both := sorted(
-        name for name, value in arguments.items() if value is not None and name in given
-    ):
+    typed = {name for name, value in arguments.items() if value is not None}
+    if both := sorted(typed & given.keys()):
         raise InvalidOptionError(
             f"{', '.join(both)}: given as an argument of the scan and as an option; give one"
         )
-    _refuse_second_snapshot([name for name in _TIME_TRAVEL if name in given])
+    chosen = [name for name in _TIME_TRAVEL if name in given or name in typed]
+    if len(chosen) > 1:
+        named = " and ".join(repr(_SPELLED.get(name, name)) for name in chosen)
+        raise InvalidOptionError(
+            f"options {named} contradict each other: each chooses a snapshot; give one of them"
+        )
     parse(given, "isolation-level", one_of("none", "snapshot", "serializable"), None)
     zone = parse(given, "time-zone", known_zone, time_zone)
     changes = parse_change_options(given, zone)
-    if changes is not None:
-        _refuse_snapshot_of_changes([name for name in _TIME_TRAVEL if name in given])
+    if changes is not None and chosen not in ([], ["branch"]):
+        raise InvalidOptionError(
+            f"option {_SPELLED.get(chosen[0], chosen[0])!r} chooses one snapshot, but this read "
+            "returns the changes between snapshots; set the end of the range with end-snapshot-id, "
+            "end-timestamp or end-tag"
+        )
     if "columns" in given:
         columns = parse_column_list(given["columns"])
-    return ReadOptions.of(
-        filter=given.get("filter", filter),
-        columns=columns,
-        snapshot_id=parse(given, "snapshot-id", integer, snapshot_id),
-        as_of_ms=parse(
-            given,
-            "timestampasof",
-            seconds_or_timestamp(zone),
-            parse(given, "as-of-timestamp", milliseconds_or_timestamp(zone), None),
+    if columns is not None and not columns:
+        raise InvalidOptionError("columns: no column is named; name some, or leave columns out")
+    condition = given.get("filter", filter)
+    as_of_ms = parse(given, "as-of-timestamp", milliseconds_or_timestamp(zone), None)
+    return ReadOptions(
+        TimeTravel(
+            parse(given, "snapshot-id", integer, snapshot_id),
+            parse(given, "timestampasof", seconds_or_timestamp(zone), as_of_ms),
+            given.get("branch", branch),
+            given.get("tag", tag),
+            given.get("versionasof"),
         ),
-        branch=given.get("branch", branch),
-        tag=given.get("tag", tag),
-        version=given.get("versionasof"),
-        time_zone=zone,
+        None if columns is None else tuple(columns),
+        TRUE
+        if condition is None
+        else parse_filter(condition, time_zone=zone, transforms=Transforms.OF_ROWS),
         split_size=parse(given, "split-size", positive, None),
         lookback=parse(given, "lookback", positive, None),
         file_open_cost=parse(given, "file-open-cost", not_negative, None),
@@ -355,22 +301,6 @@ def parse_read_options(
 def split_options(options: ReadOptions, properties: Mapping[str, str]) -> SplitOptions:
     """How to pack tasks: by the option, else the table property, else the default."""
     return SplitOptions.of(properties, options.split_size, options.lookback, options.file_open_cost)
-
-
-def _refuse_second_snapshot(named: Sequence[str]) -> None:
-    if len(named) > 1:
-        both = " and ".join(repr(_SPELLED.get(name, name)) for name in named)
-        raise InvalidOptionError(
-            f"options {both} contradict each other: each chooses a snapshot; give one of them"
-        )
-
-
-def _refuse_snapshot_of_changes(named: Sequence[str]) -> None:
-    if chosen := [_SPELLED.get(name, name) for name in named if name != "branch"]:
-        raise InvalidOptionError(
-            f"option {chosen[0]!r} chooses one snapshot, but this read returns the changes between "
-            "snapshots; set the end of the range with end-snapshot-id, end-timestamp or end-tag"
-        )
 
 
 def scan_options(

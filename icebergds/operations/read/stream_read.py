@@ -279,7 +279,7 @@ class TableStream:
                 plan.table_schema,
                 plan.row_filter,
                 wrong_counts=plan.wrong_counts,
-            )
+            ).files
         parent = parent_of(metadata, snapshot)
         if parent is None and snapshot.parent_snapshot_id is not None:
             raise self._expired(self._done(snapshot))

@@ -166,7 +166,7 @@ def sketch_columns(
         CorruptFileError, MissingFileError: a file of the table is damaged or missing.
         UnsupportedFeatureError: a file uses an unsupported feature.
     """
-    options = ReadOptions.of(snapshot_id=snapshot_id)
+    options = ReadOptions(TimeTravel(snapshot_id))
     snapshot, schema = resolve_read(options, state.metadata, state.name)
     columns = schema.select(field.field_id for field in fields)
     read = make_read_plan(options, state, schema, columns)

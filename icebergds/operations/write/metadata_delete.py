@@ -51,7 +51,7 @@ def delete_by_metadata(
     metadata = table.metadata
     snapshot = metadata.head_of(options.branch)
     bound = bind(row_filter, metadata.schema(), case_sensitive=False)
-    planned = plan_files(table.io, metadata, snapshot, metadata.schema(), bound)
+    planned = plan_files(table.io, metadata, snapshot, metadata.schema(), bound).files
     if not planned:
         return None, RowCounts()
     action = Delete(row_filter, case_sensitive=False)

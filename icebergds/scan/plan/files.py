@@ -128,8 +128,10 @@ def plan_files(
     wrong_counts: WrongCounts = WrongCounts.FAIL,
     with_metrics: bool = True,
     chosen: Callable[[PlannedFile], bool] = _all,
-) -> list[PlannedFile]:
-    """Finds a scan's data files and their deletes; none if no file can have matching rows.
+) -> PlannedFiles:
+    """Finds a scan's data files and their deletes, and counts what was skipped.
+
+    No file is found if none can have matching rows.
 
     Args:
         snapshot: the snapshot to read; None reads nothing.
@@ -147,32 +149,6 @@ def plan_files(
         UnsupportedFeatureError: the manifest list is encrypted and the table's keys are not
             available, or the table's catalog restricts what may be read.
     """
-    return plan_files_counted(
-        io,
-        metadata,
-        snapshot,
-        schema,
-        row_filter,
-        stats_of=stats_of,
-        wrong_counts=wrong_counts,
-        with_metrics=with_metrics,
-        chosen=chosen,
-    ).files
-
-
-def plan_files_counted(
-    io: FileIO,
-    metadata: TableMetadata,
-    snapshot: Snapshot | None,
-    schema: Schema,
-    row_filter: Expr = TRUE,
-    *,
-    stats_of: frozenset[int] = frozenset(),
-    wrong_counts: WrongCounts = WrongCounts.FAIL,
-    with_metrics: bool = True,
-    chosen: Callable[[PlannedFile], bool] = _all,
-) -> PlannedFiles:
-    """Like `plan_files`, and counts what was skipped; same arguments and errors."""
 
     def listed(files: Iterable[PlannedFile]) -> list[PlannedFile]:
         return list(filter(chosen, files))

@@ -9,10 +9,7 @@ import logging
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from icebergds.expr.nodes import Expr
-from icebergds.formats.wrong_counts import WrongCounts
-from icebergds.io.fileio import FileIO
-from icebergds.scan.plan.files import FileChange, PlannedFile, plan_files
+from icebergds.scan.plan.files import FileChange, PlannedFile
 from icebergds.scan.plan.splits import SplitOptions, pack, split_file
 from icebergds.scan.read_plan import key_schema
 from icebergds.scan.tasks import (
@@ -26,24 +23,9 @@ from icebergds.scan.tasks import (
 from icebergds.spec.manifest import DataFile, ManifestEntry, PartitionKey, partition_of
 from icebergds.spec.metadata import TableMetadata
 from icebergds.spec.schema import Schema
-from icebergds.spec.snapshot import Snapshot
 from icebergds.spec.types import TIMESTAMP, TIMESTAMPTZ
 
 _LOG = logging.getLogger(__name__)
-
-
-def plan_scan(
-    io: FileIO,
-    metadata: TableMetadata,
-    snapshot: Snapshot | None,
-    schema: Schema,
-    row_filter: Expr,
-    splits: SplitOptions,
-    wrong_counts: WrongCounts = WrongCounts.FAIL,
-) -> list[ScanTaskGroup]:
-    """Plans the task groups of a scan; arguments and errors as for `plan_files`."""
-    files = plan_files(io, metadata, snapshot, schema, row_filter, wrong_counts=wrong_counts)
-    return list(pack_files(files, metadata, schema, splits))
 
 
 def pack_files(
@@ -54,9 +36,10 @@ def pack_files(
     *,
     whole: bool = False,
 ) -> Iterator[ScanTaskGroup]:
-    """Packs files into task groups, lazily; arguments and errors as for `plan_scan`.
+    """Packs files into task groups, lazily.
 
     Args:
+        schema: the schema that is read.
         whole: do not split files.
     """
     weights = _Weights(splits)

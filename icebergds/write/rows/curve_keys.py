@@ -147,22 +147,6 @@ def can_order(field_type: IcebergType) -> bool:
     return is_number(field_type) or is_byte_string(field_type)
 
 
-def key_type(
-    curve: CurveName,
-    types: Sequence[IcebergType],
-    *,
-    ranks: Sequence[Ranks | None] | None = None,
-    var_length_contribution: int = _INTEGER_BYTES,
-    max_output_size: int = _MAX_INT,
-) -> pa.DataType:
-    """The Arrow type of the keys of `curve_keys`: int64 if they have at most 8 bytes, else binary.
-
-    The arguments and errors are those of `curve_keys`.
-    """
-    width = _key_width(curve, types, ranks, var_length_contribution, max_output_size)
-    return pa.int64() if width <= _INTEGER_BYTES else pa.binary()
-
-
 def curve_keys(
     curve: CurveName,
     columns: Sequence[pa.Array | pa.ChunkedArray],
@@ -190,9 +174,6 @@ def curve_keys(
         ranks: for each column, its ranks or None; None if no column has any.
         var_length_contribution: in bytes, at least 1.
         max_output_size: in bytes, at least 1; longer keys are cut.
-
-    Returns:
-        An array of the type `key_type` with the same arguments.
 
     Raises:
         InvalidOptionError: there are no columns, a type has no order, or a size is less than 1.

@@ -300,4 +300,4 @@ def _head(state: TableState) -> Snapshot:
 
 def _files(state: TableState) -> list[PlannedFile]:
     metadata = state.metadata
-    return plan_files(state.io, metadata, _head(state), metadata.schema())
+    return plan_files(state.io, metadata, _head(state), metadata.schema()).files

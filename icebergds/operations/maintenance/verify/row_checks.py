@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +19,7 @@ from icebergds.operations.maintenance.verify.file_checks import out_of_range
 from icebergds.operations.maintenance.verify.findings import Finding, FindingKind
 from icebergds.operations.read.options import ReadOptions
 from icebergds.operations.read.snapshot_read import plan_read, plan_task_groups
+from icebergds.operations.read.time_travel import TimeTravel
 from icebergds.reporting import advance, stage
 from icebergds.scan.read.changes import read_task_group
 from icebergds.spec.manifest import DataFile
@@ -80,9 +80,7 @@ def check_row_ids(state: TableState, snapshot: Snapshot) -> Iterator[Finding]:
         StorageError: the storage fails.
     """
     columns = Schema((ROW_ID, LAST_UPDATED_SEQUENCE_NUMBER))
-    options = replace(
-        ReadOptions.of(snapshot_id=snapshot.snapshot_id), wrong_counts=WrongCounts.WARN
-    )
+    options = ReadOptions(TimeTravel(snapshot.snapshot_id), wrong_counts=WrongCounts.WARN)
     ids, latest = [np.empty(0, np.int64)], -1
     try:
         found, plan = plan_read(state, options, columns)
