@@ -1,9 +1,13 @@
-"""Makes DataFrames of aggregates that metadata answers, as far as it does."""
+"""Makes DataFrames of aggregates that metadata answers, as far as it does.
+
+What it answers is merged with the rows that are left: both become rows of the key columns and of
+one column for each result, which are grouped once more.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pyspark.sql import Column, DataFrame, SparkSession, functions as f
@@ -62,28 +66,12 @@ def answered_frame(
     asked = query.asked
     if unread is None and all(key.term is None for key in asked.keys):
         return _whole(spark, query, answered)
-    columns = list({key.column.field_id: key.column for key in asked.keys}.values())
-    results = [_result_name(at) for at in range(len(asked.aggregates))]
-    fields = [_nullable(at, column.name, column.field_type) for at, column in enumerate(columns)]
-    fields += [
-        _nullable(len(columns) + at, results[at], _type_of(each))
-        for at, each in enumerate(asked.aggregates)
-    ]
-    places = [asked.keys.index(_key_of(asked, column)) for column in columns]
-    rows = local_rows(
-        spark,
-        Schema(tuple(fields)),
-        [(*(group.values[at] for at in places), *group.results) for group in answered.groups],
-    )
+    rows = group_rows(spark, asked, answered)
     if unread is not None:
-        left = unread().select(
-            *(f.col(in_backticks((column.name,))) for column in columns),
-            *(_of_row(each) for each in asked.aggregates),
-        )
-        rows = rows.union(left)
+        rows = rows.union(unread().select(*map(f.expr, columns_of_row(asked))))
+    results = [of_results(each, result_name(at)) for at, each in enumerate(asked.aggregates)]
     grouped = rows.groupBy(*(_group_column(key) for key in asked.keys)).agg(
-        *(_of_results(each, results[at]) for at, each in enumerate(asked.aggregates)),
-        *([] if asked.aggregates else [f.lit(1)]),
+        *map(f.expr, results or ["1"])
     )
     names = [f"c{at}" for at in range(len(grouped.columns))]
     shown = [*asked.keys, *asked.aggregates]
@@ -110,12 +98,49 @@ def _nullable(number: int, name: str, kind: Any) -> NestedField:
     return NestedField(number + 1, name, kind, required=False)
 
 
-def _result_name(at: int) -> str:
+def result_name(at: int) -> str:
+    """The column with the results of an aggregate, by its number."""
     return f"icebergds_result_{at}"
 
 
-def _key_of(asked: Asked, column: NestedField) -> GroupKey:
-    return next(key for key in asked.keys if key.column.field_id == column.field_id)
+def group_rows(spark: SparkSession, asked: Asked, answered: Answered) -> DataFrame:
+    """A row for each group that is answered: the columns of the keys, then the results."""
+    places = {key.column.field_id: at for at, key in enumerate(asked.keys)}
+    fields = [
+        *(replace(column, required=False) for column in _key_columns(asked)),
+        *(
+            NestedField(-1 - at, result_name(at), _type_of(each), required=False)
+            for at, each in enumerate(asked.aggregates)
+        ),
+    ]
+    rows = [
+        (*(group.values[at] for at in places.values()), *group.results) for group in answered.groups
+    ]
+    return local_rows(spark, Schema(tuple(fields)), rows)
+
+
+def columns_of_row(asked: Asked) -> list[str]:
+    """The columns of `group_rows` for a row that is read, as SQL: what it adds to each result."""
+    columns = [in_backticks((column.name,)) for column in _key_columns(asked)]
+    for at, each in enumerate(asked.aggregates):
+        added = "1L"
+        if each.column is not None:
+            added = in_backticks((each.column.name,))
+            if each.function is Function.COUNT:
+                added = f"IF({added} IS NULL, 0L, 1L)"
+        columns.append(f"{added} AS {result_name(at)}")
+    return columns
+
+
+def of_results(aggregate: Aggregate, name: str) -> str:
+    """An aggregate of the results in a column, as SQL."""
+    if aggregate.function is Function.COUNT:
+        return f"coalesce(sum({name}), 0L)"
+    return f"{aggregate.function}({name})"
+
+
+def _key_columns(asked: Asked) -> list[NestedField]:
+    return list({key.column.field_id: key.column for key in asked.keys}.values())
 
 
 def _type_of(aggregate: Aggregate) -> Any:
@@ -130,23 +155,3 @@ def _group_column(key: GroupKey) -> Column:
         return column
     day = column.cast("date")
     return day if key.term == LOCAL_DAY else f.year(day)
-
-
-def _of_row(aggregate: Aggregate) -> Column:
-    """What a row that is read adds to a result."""
-    if aggregate.column is None:
-        return f.lit(1).cast("bigint")
-    column = f.col(in_backticks((aggregate.column.name,)))
-    if aggregate.function is Function.COUNT:
-        return f.when(column.isNull(), 0).otherwise(1).cast("bigint")
-    return column
-
-
-def _of_results(aggregate: Aggregate, name: str) -> Column:
-    match aggregate.function:
-        case Function.COUNT:
-            return f.coalesce(f.sum(name), f.lit(0).cast("bigint"))
-        case Function.MIN:
-            return f.min(name)
-        case Function.MAX:
-            return f.max(name)

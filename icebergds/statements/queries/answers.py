@@ -8,7 +8,6 @@ files.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -16,24 +15,21 @@ from pyspark.sql import DataFrame, SparkSession
 from icebergds.expr.names import in_backticks
 from icebergds.operations.read.aggregates import (
     Aggregate,
-    Answered,
     Function,
     distinct_values,
     total,
 )
+from icebergds.spark.frames.answers import columns_of_row, group_rows, of_results, result_name
 from icebergds.spark.frames.chosen_rows import AnsweredRows
-from icebergds.spark.local_rows import local_rows, no_rows
+from icebergds.spark.local_rows import no_rows
 from icebergds.spark.sql_constants import constant_text
 from icebergds.spark.types import spark_type
-from icebergds.spec.schema import Schema
-from icebergds.spec.types import LONG, IcebergType, NestedField, is_scalar
+from icebergds.spec.types import is_scalar
 from icebergds.statements.queries.naming import placed
 from icebergds.statements.queries.needed import AggregateCall, AggregateQuery
 from icebergds.statements.queries.relations import Relation
 from icebergds.statements.spark_sql import Replacement
 from icebergds.statements.text.cursor import Span
-
-_RESULT = "icebergds_result_{}"
 
 
 def answered_text(
@@ -102,19 +98,16 @@ def _grouped(
 ) -> list[Replacement]:
     """A row for each group that is answered, beside the rows that are left."""
     assert rows.answered is not None
-    answers = _answers(spark, found, rows.answered)
+    answers = group_rows(spark, found.asked, rows.answered)
     calls = [
-        Replacement(call.span, _of_results(call.aggregate, _RESULT.format(at)))
+        Replacement(call.span, of_results(call.aggregate, result_name(at)))
         for at, call in enumerate(found.calls)
     ]
     if rows.rows is None:
         return [*calls, *_placed(relation, found, answers, alias)]
     reference = relation.reference
     start, end = reference.start, found.end
-    columns = [in_backticks([column.name]) for column in _key_columns(found)]
-    columns += [
-        f"{_of_row(call.aggregate)} AS {_RESULT.format(at)}" for at, call in enumerate(found.calls)
-    ]
+    columns = columns_of_row(found.asked)
     outer = alias or in_backticks([reference.suffix.alias or ""])
     return [
         *calls,
@@ -123,51 +116,6 @@ def _grouped(
         Replacement(Span(end, end), " UNION ALL SELECT * FROM "),
         Replacement(Span(end, end), f") AS {outer}", answers),
     ]
-
-
-def _answers(spark: SparkSession, found: AggregateQuery, answered: Answered) -> DataFrame:
-    """A row for each group: the columns of the keys, then the results."""
-    keys = found.asked.keys
-    columns = {key.column.field_id: at for at, key in enumerate(keys)}
-    rows = [
-        (*(group.values[at] for at in columns.values()), *group.results)
-        for group in answered.groups
-    ]
-    fields = [
-        *(replace(column, required=False) for column in _key_columns(found)),
-        *(
-            NestedField(-1 - at, _RESULT.format(at), _type_of(call.aggregate), required=False)
-            for at, call in enumerate(found.calls)
-        ),
-    ]
-    return local_rows(spark, Schema(tuple(fields)), rows)
-
-
-def _key_columns(found: AggregateQuery) -> list[NestedField]:
-    return list({key.column.field_id: key.column for key in found.asked.keys}.values())
-
-
-def _type_of(aggregate: Aggregate) -> IcebergType:
-    if aggregate.function is Function.COUNT:
-        return LONG
-    assert aggregate.column is not None, "rows are only counted"
-    return aggregate.column.field_type
-
-
-def _of_row(aggregate: Aggregate) -> str:
-    """What a row that is read adds to a result."""
-    if aggregate.column is None:
-        return "1L"
-    column = in_backticks([aggregate.column.name])
-    if aggregate.function is Function.COUNT:
-        return f"IF({column} IS NULL, 0L, 1L)"
-    return column
-
-
-def _of_results(aggregate: Aggregate, name: str) -> str:
-    if aggregate.function is Function.COUNT:
-        return f"coalesce(sum({name}), 0L)"
-    return f"{aggregate.function}({name})"
 
 
 def _placed(
