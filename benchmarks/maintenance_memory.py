@@ -27,7 +27,7 @@ from pyspark.sql import SparkSession
 import icebergds.api.table_maintenance as maintenance
 from icebergds import Table, load_table
 from icebergds.catalog.filesystem.commits import location_operations
-from icebergds.commit.compressed_files import CompressedFiles
+from icebergds.commit.compared_files import CompressedFiles
 from icebergds.commit.options import CommitOptions
 from icebergds.commit.row_delta import RowDelta
 from icebergds.commit.snapshot_commit import commit_snapshot

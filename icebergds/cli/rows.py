@@ -20,7 +20,7 @@ from icebergds.cli.look import Columns, TableName, Version, Where
 from icebergds.cli.place import Place
 from icebergds.display import counted
 from icebergds.errors import IcebergError, InvalidOptionError
-from icebergds.io.whole_file import whole_file
+from icebergds.io.local_files import whole_file
 
 if TYPE_CHECKING:
     import pyarrow as pa

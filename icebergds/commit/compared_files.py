@@ -1,9 +1,12 @@
-"""Keeps data files whose rows were compared with equality deletes, as columns."""
+"""Keeps many files in little memory: new ones compressed, compared ones as columns."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import pickle
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -14,6 +17,8 @@ from icebergds.commit.selection import Mask
 from icebergds.formats.deletes.position_deletes import only_data_path
 from icebergds.formats.manifests.packed_entries import Int32s, PackedEntries
 from icebergds.spec.manifest import DataFile, FileContent, ManifestEntry
+
+_AT_A_TIME = 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,3 +99,57 @@ class ComparedFiles:
     def deletes_of(self, number: int) -> ComparedDeletes:
         """The deletes of a file."""
         return self.deletes[int(self.numbers[number])]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CompressedFiles:
+    """Compressed files; a deletion vector takes about 50 bytes.
+
+    Iterating over them creates their objects, a few at a time.
+    """
+
+    _parts: tuple[_Part, ...]
+
+    @classmethod
+    def of(cls, files: Iterable[DataFile]) -> CompressedFiles:
+        """Compresses files."""
+        left = iter(files)
+        return cls(tuple(map(_Part.of, iter(lambda: list(islice(left, _AT_A_TIME)), []))))
+
+    @classmethod
+    def concat(cls, parts: Iterable[CompressedFiles]) -> CompressedFiles:
+        """The files of all parts, in their order."""
+        return cls(tuple(part for files in parts for part in files._parts))
+
+    def __len__(self) -> int:
+        return sum(part.count for part in self._parts)
+
+    def __iter__(self) -> Iterator[DataFile]:
+        for part in self._parts:
+            yield from part.files()
+
+    def filter(self, mask: Mask) -> CompressedFiles:
+        """The files for which a mask is true."""
+        ends = np.cumsum([part.count for part in self._parts])
+        chosen = zip(self._parts, np.split(mask, ends), strict=False)
+        return CompressedFiles(tuple(part.filter(of_part) for part, of_part in chosen))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Part:
+    count: int
+    data: bytes
+
+    @classmethod
+    def of(cls, files: Sequence[DataFile]) -> _Part:
+        # Their paths have much in common.
+        return cls(len(files), zlib.compress(pickle.dumps(files, pickle.HIGHEST_PROTOCOL), level=1))
+
+    def files(self) -> Sequence[DataFile]:
+        files: Sequence[DataFile] = pickle.loads(zlib.decompress(self.data))
+        return files
+
+    def filter(self, mask: Mask) -> _Part:
+        if mask.all():
+            return self
+        return _Part.of([file for file, chosen in zip(self.files(), mask, strict=True) if chosen])

@@ -12,8 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from icebergds.commit.base import CommitBase, require_branch
-from icebergds.commit.compared_files import ComparedFiles
-from icebergds.commit.compressed_files import CompressedFiles
+from icebergds.commit.compared_files import ComparedFiles, CompressedFiles
 from icebergds.commit.file_selection import FileKey, file_key, require_removed, these_files
 from icebergds.commit.merging import merged_manifests
 from icebergds.commit.new_snapshot import NewSnapshot

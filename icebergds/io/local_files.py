@@ -10,9 +10,13 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import shutil
 import uuid
-from collections.abc import Callable
-from typing import TypeVar
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO, TypeVar
+from uuid import uuid4
 
 import pyarrow as pa
 
@@ -87,3 +91,30 @@ def _with_directories(path: str, make: Callable[[], _T]) -> _T:
     except FileNotFoundError:
         os.makedirs(os.path.dirname(path), exist_ok=True)
         return make()
+
+
+@contextmanager
+def whole_file(path: Path) -> Iterator[BinaryIO]:
+    """A file to write that replaces another one, or appears, at the end of the block.
+
+    Links and permissions stay, and so does what is no file: devices and pipes are written to as
+    they are.
+
+    Raises:
+        OSError: the file cannot be written; it is as it was.
+    """
+    path = Path(os.path.realpath(path))
+    if path.exists() and not path.is_file():
+        with path.open("wb") as file:
+            yield file
+        return
+    part = path.with_name(f".{uuid4().hex}.part")
+    try:
+        with part.open("xb") as file:
+            if path.exists():
+                shutil.copymode(path, part)
+            yield file
+        part.replace(path)
+    except BaseException:
+        part.unlink(missing_ok=True)
+        raise

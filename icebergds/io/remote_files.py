@@ -26,10 +26,9 @@ from icebergds.io.gcs_objects import (
     object_exists,
     remove_folder_object,
 )
-from icebergds.io.multipart import MultipartFile
+from icebergds.io.multipart import AzureUpload, MultipartFile, S3Upload, Upload
 from icebergds.io.ranged_file import Open, Range, RangedFile
 from icebergds.io.threads import waiting_threads
-from icebergds.io.uploads import AzureUpload, S3Upload, Upload
 from icebergds.io.webhdfs import WebHdfs
 
 MARKED = ("s3", "abfs", "gs")

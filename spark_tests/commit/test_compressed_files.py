@@ -7,7 +7,7 @@ from random import Random
 import numpy as np
 from hypothesis import given, strategies as st
 
-from icebergds.commit.compressed_files import CompressedFiles
+from icebergds.commit.compared_files import CompressedFiles
 from icebergds.spec.manifest import DataFile, FileContent, FileFormat
 
 

@@ -19,14 +19,18 @@ from icebergds.catalog.hive.messages import (
     EnvironmentContext,
     GetTableRequest,
     GetTableResult,
+    Int16,
     LockId,
     LockRequest,
     LockResponse,
     ShowLocksRequest,
     ShowLocksResponse,
+    Struct,
     Table,
+    numbered,
+    spec_of,
+    struct,
 )
-from icebergds.catalog.hive.structs import Int16, Struct, numbered, spec_of, struct
 
 
 class RemoteError(Exception):

@@ -23,7 +23,7 @@ from icebergds.operations.metadata_tables.file_rows import (
     innermost_ids,
     needed_statistics,
 )
-from icebergds.operations.metadata_tables.metadata_rows import Row, rows_of_lists
+from icebergds.operations.metadata_tables.metadata_rows import Row, row_batches, rows_of_lists
 from icebergds.operations.metadata_tables.partition_groups import partition_groups
 from icebergds.operations.metadata_tables.plan import (
     entries_of_all,
@@ -32,7 +32,6 @@ from icebergds.operations.metadata_tables.plan import (
     metadata_tasks,
 )
 from icebergds.operations.metadata_tables.position_delete_rows import position_delete_rows
-from icebergds.operations.metadata_tables.ready_rows import row_batches
 from icebergds.operations.metadata_tables.tasks import (
     AddUpPartitions,
     MetadataTablePlan,

@@ -15,8 +15,7 @@ from icebergds.formats.data_reader import ReadRequest, open_data_file
 from icebergds.formats.data_writer import open_data_writer
 from icebergds.formats.manifests.partitions import partition_tuples
 from icebergds.io.fileio import FileIO
-from icebergds.operations.metadata_tables.metadata_rows import Row
-from icebergds.operations.metadata_tables.ready_rows import row_batches
+from icebergds.operations.metadata_tables.metadata_rows import Row, row_batches
 from icebergds.operations.metadata_tables.schemas import refuse_unknown_values
 from icebergds.operations.statistics.partition_totals import PartitionStats
 from icebergds.operations.write.table_settings import data_file_format

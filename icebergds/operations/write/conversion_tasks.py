@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from icebergds.commit.compressed_files import CompressedFiles
+from icebergds.commit.compared_files import CompressedFiles
 from icebergds.expr.nodes import TRUE, Expr
 from icebergds.formats.deletes.key_hash import Hashes
 from icebergds.formats.deletes.positions import Positions, PositionSet

@@ -14,8 +14,7 @@ import pyarrow as pa
 
 from icebergds.catalog.address import TableAddress
 from icebergds.catalog.loaded_table import LoadedTable
-from icebergds.commit.compared_files import ComparedDeletes, ComparedFiles
-from icebergds.commit.compressed_files import CompressedFiles
+from icebergds.commit.compared_files import ComparedDeletes, ComparedFiles, CompressedFiles
 from icebergds.commit.convert_deletes import (
     Conversion,
     ConversionBase,

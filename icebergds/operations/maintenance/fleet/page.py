@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 from icebergds.display import counted, printable, size_text, time_text
 from icebergds.errors import StorageError
-from icebergds.io.whole_file import whole_file
+from icebergds.io.local_files import whole_file
 from icebergds.operations.maintenance.fleet.charts import Chart, charts_of
 from icebergds.operations.maintenance.fleet.commands import command_of, maintain_command
 from icebergds.operations.maintenance.fleet.measured import (

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from icebergds.errors import InvalidStatementError
 from icebergds.statements.commands.procedures import (
-    changes,
     imports,
     maintenance,
     own,
     snapshots,
-    statistics,
 )
 from icebergds.statements.commands.procedures.signature import (
     ArgumentType,
@@ -158,14 +156,14 @@ _OF_STATISTICS = (
         "compute_table_stats",
         (_TABLE, optional("snapshot_id", _BIGINT), optional("columns", _NAMES)),
         "statistics_file STRING",
-        statistics.compute_table_stats,
+        maintenance.compute_table_stats,
         "Estimates how many distinct values columns have",
     ),
     Procedure(
         "compute_partition_stats",
         (_TABLE, optional("snapshot_id", _BIGINT)),
         "partition_statistics_file STRING",
-        statistics.compute_partition_stats,
+        maintenance.compute_partition_stats,
         "Counts the rows, files and deletes of each partition",
     ),
 )
@@ -247,7 +245,7 @@ _OF_CHANGES = (
             optional("net_changes", _FLAG),
         ),
         "changelog_view STRING NOT NULL",
-        changes.create_changelog_view,
+        snapshots.create_changelog_view,
         "Creates a temporary view of the changes of rows between snapshots",
     ),
 )

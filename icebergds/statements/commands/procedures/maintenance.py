@@ -1,4 +1,4 @@
-"""Implements procedures that rewrite files and manifests, and delete what is no longer needed."""
+"""Implements procedures that rewrite and delete files and manifests, or compute statistics."""
 
 from __future__ import annotations
 
@@ -107,3 +107,15 @@ def _file_list(call: Call) -> pa.Table | None:
     query = cursor_of(f"SELECT file_path, last_modified FROM {view}")
     with describing(f"remove_orphan_files, read {view}"):
         return run_query(call.scope, query, Arguments()).toArrow()
+
+
+def compute_table_stats(call: Call) -> Rows:
+    file = table_of(call).compute_table_stats(
+        call.get("columns"), call.get("snapshot_id"), spark=call.scope.spark
+    )
+    return [] if file is None else [(file.statistics_path,)]
+
+
+def compute_partition_stats(call: Call) -> Rows:
+    file = table_of(call).compute_partition_stats(call.get("snapshot_id"))
+    return [] if file is None else [(file.statistics_path,)]

@@ -1,12 +1,13 @@
-"""Implements procedures for snapshots, branches and tags."""
+"""Implements procedures for snapshots, branches and tags, and for changes between snapshots."""
 
 from __future__ import annotations
 
 from icebergds.api.table import Table
 from icebergds.errors import InvalidStatementError, NoSuchSnapshotError
+from icebergds.expr.names import in_backticks
 from icebergds.operations.evolution.cherry_pick import WAP_ID
 from icebergds.statements.commands.procedures.signature import Call, Rows
-from icebergds.statements.commands.procedures.targets import table_of
+from icebergds.statements.commands.procedures.targets import name_of, table_of
 
 
 def rollback_to_snapshot(call: Call) -> Rows:
@@ -81,6 +82,21 @@ def ancestors_of(call: Call) -> Rows:
         return []
     lineage = table.metadata.lineage(newest)
     return [(snapshot.snapshot_id, snapshot.timestamp_ms) for snapshot in lineage]
+
+
+def create_changelog_view(call: Call) -> Rows:
+    identifier = call.get("identifier_columns")
+    computes_updates = call.get("compute_updates", identifier is not None)
+    changes = table_of(call).changes(
+        net_changes=call.get("net_changes", False),
+        compute_updates=computes_updates,
+        # Passed to the API, these would ask for updates.
+        identifier_columns=identifier if computes_updates else None,
+        options=call.get("options"),
+    )
+    view: str = call.get("changelog_view", in_backticks([f"{name_of(call).parts[-1]}_changes"]))
+    changes.to_df(call.scope.spark).createOrReplaceTempView(view)
+    return [(view,)]
 
 
 def _current(table: Table) -> int | None:
