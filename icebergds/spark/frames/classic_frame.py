@@ -17,13 +17,13 @@ from functools import cached_property
 from typing import Any, Self
 
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame, Row, SparkSession, functions as f
+from pyspark.sql import DataFrame, Row, SparkSession, functions as f
 from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 from pyspark.sql.group import GroupedData
-from pyspark.sql.types import StructType
 
 from icebergds.expr.nodes import TRUE
 from icebergds.spark.frames.classic_part import Part, Root, plan_of
+from icebergds.spark.frames.pruning import ShapedFrame
 from icebergds.spark.frames.table_load import MetadataLoad, TableLoad
 from icebergds.spark.jvm import (
     Private,
@@ -48,7 +48,7 @@ def classic_frame(
     return with_private(Private.FRAMES, whole, by_source)
 
 
-class ClassicFrame(ClassicDataFrame):
+class ClassicFrame(ShapedFrame, ClassicDataFrame):
     """Rows of a load that conditions choose, and plain columns of them.
 
     `where`, `filter` and `select` of plain columns return such a frame; all other methods return
@@ -95,29 +95,8 @@ class ClassicFrame(ClassicDataFrame):
     def _jdf(self, jdf: Any) -> None:
         """Ignored: Spark's own constructor sets what the shape has already."""
 
-    @property
-    def schema(self) -> StructType:
-        return self._shape.schema
-
-    @property
-    def columns(self) -> list[str]:
-        return self._shape.columns
-
     def printSchema(self, level: int | None = None) -> None:
         self._shape.printSchema(level)
-
-    def __getitem__(self, item: Any) -> Any:
-        if isinstance(item, Column):
-            return self.filter(item)
-        if isinstance(item, list | tuple):
-            return self.select(*item)
-        return self._shape[item]
-
-    def __getattr__(self, name: str) -> Column:
-        if name == "_shape":
-            raise AttributeError(name)
-        column: Column = getattr(self._shape, name)
-        return column
 
     def filter(self, condition: Any) -> DataFrame:
         if self.is_cached:

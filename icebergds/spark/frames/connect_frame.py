@@ -25,9 +25,9 @@ from pyspark.sql.connect.expressions import (
 )
 from pyspark.sql.connect.functions import count, lit
 from pyspark.sql.connect.group import GroupedData
-from pyspark.sql.types import StructType
 
 from icebergds.spark.frames.connect_plans import Answered, First, Root
+from icebergds.spark.frames.pruning import ShapedFrame
 from icebergds.spark.frames.table_load import TableLoad
 
 
@@ -37,7 +37,28 @@ def connect_frame(spark: SparkSession, load: TableLoad) -> DataFrame:
     return ConnectFrame(root, root.shape, (), is_whole=True)
 
 
-class ConnectFrame(ConnectDataFrame):
+class _OwnFrame(ConnectDataFrame):
+    """A frame of ours; once it is stored, its methods are those of Spark's own."""
+
+    _is_stored = False
+
+    def __new__(cls, *_: object, **__: object) -> Self:
+        # Spark's own `__new__` expects the arguments of its constructor.
+        return object.__new__(cls)
+
+    def orderBy(self, *cols: Any, **named: Any) -> DataFrame:
+        return self.sort(*cols, **named)
+
+    def cache(self) -> DataFrame:
+        self._is_stored = True
+        return super().cache()
+
+    def persist(self, *level: Any, **named: Any) -> DataFrame:
+        self._is_stored = True
+        return super().persist(*level, **named)
+
+
+class ConnectFrame(ShapedFrame, _OwnFrame):
     """Rows of a load that conditions choose, and plain columns of them.
 
     `where`, `filter` and `select` of plain columns return such a frame; all other methods return
@@ -48,40 +69,13 @@ class ConnectFrame(ConnectDataFrame):
         is_whole: whether these are all rows of the load.
     """
 
-    def __new__(cls, *_: object, **__: object) -> Self:
-        # Spark's own `__new__` expects the arguments of its constructor.
-        return object.__new__(cls)
-
     def __init__(
         self, root: Root, shape: Any, conditions: tuple[Any, ...], *, is_whole: bool = False
     ) -> None:
         self._root, self._shape, self._conditions = root, shape, conditions
-        self._is_whole, self._is_stored = is_whole, False
+        self._is_whole = is_whole
         super().__init__(root.with_rows(shape._plan, conditions), root.spark)  # type: ignore[arg-type]
         self._cached_schema = shape._cached_schema
-
-    @property
-    def schema(self) -> StructType:
-        schema: StructType = self._shape.schema
-        return schema
-
-    @property
-    def columns(self) -> list[str]:
-        columns: list[str] = self._shape.columns
-        return columns
-
-    def __getitem__(self, item: Any) -> Any:
-        if isinstance(item, Column):
-            return self.filter(item)
-        if isinstance(item, list | tuple):
-            return self.select(*item)
-        return self._shape[item]
-
-    def __getattr__(self, name: str) -> Column:
-        if name == "_shape":
-            raise AttributeError(name)
-        column: Column = getattr(self._shape, name)
-        return column
 
     def filter(self, condition: Any) -> DataFrame:
         if self._is_stored:
@@ -109,9 +103,6 @@ class ConnectFrame(ConnectDataFrame):
         ordered = super().sort(*cols, **named)
         return ordered if self._is_stored else _Ordered(ordered, self._first_rows)
 
-    def orderBy(self, *cols: Any, **named: Any) -> DataFrame:
-        return self.sort(*cols, **named)
-
     def limit(self, num: int) -> DataFrame:
         limited = super().limit(num)
         return limited if self._is_stored else self._first_rows(limited)
@@ -129,14 +120,6 @@ class ConnectFrame(ConnectDataFrame):
         if known is None:
             ((known,),) = self.agg(count(lit(1))).collect()
         return known
-
-    def cache(self) -> DataFrame:
-        self._is_stored = True
-        return super().cache()
-
-    def persist(self, *level: Any, **named: Any) -> DataFrame:
-        self._is_stored = True
-        return super().persist(*level, **named)
 
     def _plain(self) -> DataFrame:
         return ConnectDataFrame(self._plan, self._root.spark)  # type: ignore[arg-type]
@@ -160,35 +143,24 @@ class _Groups(GroupedData):
         return self._answered(super()._numeric_agg(function, cols))
 
 
-class _Ordered(ConnectDataFrame):
+class _Ordered(_OwnFrame):
     """Rows of a load in an order.
 
     Args:
         first_rows: makes a frame that reads only what its first rows need, from a limited one.
     """
 
-    def __new__(cls, *_: object, **__: object) -> Self:
-        return object.__new__(cls)
-
     def __init__(self, ordered: Any, first_rows: Callable[[Any], DataFrame]) -> None:
         super().__init__(ordered._plan, ordered._session)
         self._cached_schema = ordered._cached_schema
-        self._first_rows, self._is_stored = first_rows, False
+        self._first_rows = first_rows
 
     def limit(self, num: int) -> DataFrame:
         limited = super().limit(num)
         return limited if self._is_stored else self._first_rows(limited)
 
-    def cache(self) -> DataFrame:
-        self._is_stored = True
-        return super().cache()
 
-    def persist(self, *level: Any, **named: Any) -> DataFrame:
-        self._is_stored = True
-        return super().persist(*level, **named)
-
-
-class _Aggregated(ConnectDataFrame):
+class _Aggregated(_OwnFrame):
     """Aggregates of a load.
 
     Args:
@@ -196,25 +168,22 @@ class _Aggregated(ConnectDataFrame):
         answer: the same from what metadata answers.
     """
 
-    def __new__(cls, *_: object, **__: object) -> Self:
-        return object.__new__(cls)
-
     def __init__(self, of_spark: Any, answer: Any) -> None:
         super().__init__(of_spark._plan, of_spark._session)
         self._cached_schema = of_spark._cached_schema
         self._answer: Any = answer
 
     def collect(self) -> Any:
-        return super().collect() if self._answer is None else self._answer.collect()
+        return super().collect() if self._is_stored else self._answer.collect()
 
     def toArrow(self) -> Any:
-        return super().toArrow() if self._answer is None else self._answer.toArrow()
+        return super().toArrow() if self._is_stored else self._answer.toArrow()
 
     def toPandas(self) -> Any:
-        return super().toPandas() if self._answer is None else self._answer.toPandas()
+        return super().toPandas() if self._is_stored else self._answer.toPandas()
 
     def show(self, *given: Any, **named: Any) -> None:
-        if self._answer is None:
+        if self._is_stored:
             super().show(*given, **named)
         else:
             self._answer.show(*given, **named)
@@ -231,22 +200,11 @@ class _Aggregated(ConnectDataFrame):
     def sort(self, *cols: Any, **named: Any) -> Any:
         return self._with(super().sort(*cols, **named), "sort", cols, **named)
 
-    def orderBy(self, *cols: Any, **named: Any) -> Any:
-        return self.sort(*cols, **named)
-
     def limit(self, num: int) -> Any:
         return self._with(super().limit(num), "limit", (num,))
 
-    def cache(self) -> DataFrame:
-        self._answer = None
-        return super().cache()
-
-    def persist(self, *level: Any, **named: Any) -> DataFrame:
-        self._answer = None
-        return super().persist(*level, **named)
-
     def _with(self, of_spark: Any, method: str, given: tuple[Any, ...], **named: Any) -> Any:
-        if self._answer is None or not _names_none_but(self._plan._plan_id, given):
+        if self._is_stored or not _names_none_but(self._plan._plan_id, given):
             return of_spark
         answer = getattr(self._answer, method)(*given, **named)
         answer._plan._root_plan_id = of_spark._plan._plan_id
