@@ -101,7 +101,7 @@ class _Reader:
         count += sum(self._check(part, keys) for part in self._after())
         if count != len(calls):
             return None
-        distinct = [DistinctCall(each.column, each.span) for each in calls if not each.aggregate]
+        distinct = [each for each in calls if isinstance(each, DistinctCall)]
         grouped = [
             *(GroupKey(*key) for key in keys.values()),
             *(GroupKey(each.column) for each in distinct),
@@ -114,7 +114,7 @@ class _Reader:
         condition = self.analysis.exact_condition(self.select)
         if condition is None:
             return None
-        asked = [each for each in calls if each.aggregate is not None]
+        asked = [each for each in calls if isinstance(each, AggregateCall)]
         unnamed = []
         for item, node in zip(items, listed, strict=True):
             within = [each for each in calls if each.span.is_within(item.span)]
@@ -123,11 +123,11 @@ class _Reader:
         return AggregateQuery(
             Asked(
                 condition,
-                tuple(each.aggregate for each in asked if each.aggregate is not None),
+                tuple(each.aggregate for each in asked),
                 tuple(dict.fromkeys(grouped)),
                 self.analysis.time_zone,
             ),
-            tuple(AggregateCall(each.aggregate, each.span) for each in asked if each.aggregate),
+            tuple(asked),
             tuple(distinct),
             is_grouped,
             tuple(unnamed),
@@ -257,7 +257,7 @@ class _Reader:
             raise _Unreadable
         return sum(self._check(child, keys) for child in node.iter_expressions())
 
-    def _calls(self, block: _Block) -> Iterator[_Call]:
+    def _calls(self, block: _Block) -> Iterator[AggregateCall | DistinctCall]:
         """The calls of aggregate functions, from the tokens."""
         tokens = self.query.tokens
         for start, end in ((block.listed, block.from_at), (block.after, block.end_at)):
@@ -272,12 +272,12 @@ class _Reader:
                 span = Span(token.start, tokens[within.end].end)
                 yield self._call(function, within, span)
 
-    def _call(self, function: Function, within: Cursor, span: Span) -> _Call:
+    def _call(self, function: Function, within: Cursor, span: Span) -> AggregateCall | DistinctCall:
         tokens = within.tokens[within.at : within.end]
         if function is Function.COUNT and len(tokens) == 1 and _is_constant(tokens[0]):
             # Spark counts ones for a star.
             counted = "1" if tokens[0].is_sign("*") else tokens[0].text
-            return _Call(span, Aggregate(function), None, f"count({counted})")
+            return AggregateCall(Aggregate(function), span, f"count({counted})")
         is_distinct = function is Function.COUNT and within.take("DISTINCT")
         if within.is_done or not tokens[-1].is_identifier:
             raise _Unreadable
@@ -286,32 +286,16 @@ class _Reader:
         if column is None or not within.is_done:
             raise _Unreadable
         if is_distinct:
-            return _Call(span, None, column, f"count(DISTINCT {name[-1]})")
-        return _Call(span, Aggregate(function, column), column, f"{function}({name[-1]})")
+            return DistinctCall(column, span, f"count(DISTINCT {name[-1]})")
+        return AggregateCall(Aggregate(function, column), span, f"{function}({name[-1]})")
 
-    def _unnamed(self, item: Cursor, within: Sequence[_Call]) -> UnnamedItem:
+    def _unnamed(self, item: Cursor, within: Sequence[AggregateCall | DistinctCall]) -> UnnamedItem:
         [first, *others] = within
         if first.span == item.span and not others:
             return UnnamedItem(item.span, first.name)
         if any(token.is_sign(".", "?", ":", "{") for token in item.tokens[item.at : item.end]):
             raise _Unreadable
         return UnnamedItem(item.span, None)
-
-
-@dataclass(frozen=True, slots=True)
-class _Call:
-    """A call of an aggregate function.
-
-    Attributes:
-        aggregate: None for a count of distinct values.
-        column: None to count rows.
-        name: that Spark gives it as a column.
-    """
-
-    span: Span
-    aggregate: Aggregate | None
-    column: Any
-    name: str
 
 
 @dataclass(frozen=True, slots=True)

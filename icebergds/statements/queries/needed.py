@@ -20,18 +20,24 @@ ColumnPath: TypeAlias = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class AggregateCall:
-    """A call of an aggregate function in a query."""
+    """A call of an aggregate function in a query.
+
+    Attributes:
+        name: that Spark gives it as a column.
+    """
 
     aggregate: Aggregate
     span: Span
+    name: str
 
 
 @dataclass(frozen=True, slots=True)
 class DistinctCall:
-    """A count of the distinct values of a column."""
+    """A count of the distinct values of a column; its name is as that of an `AggregateCall`."""
 
     column: NestedField
     span: Span
+    name: str
 
 
 @dataclass(frozen=True, slots=True)
