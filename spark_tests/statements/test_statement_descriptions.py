@@ -22,7 +22,7 @@ from icebergds.statements.commands.descriptions.ddl import (
     type_text,
 )
 from icebergds.statements.commands.descriptions.patterns import matches, read_pattern
-from icebergds.statements.commands.views.definition import read_definition
+from icebergds.statements.commands.views.new_view import read_definition
 from icebergds.statements.text.cursor import Cursor
 from icebergds.types import (
     BinaryType,

@@ -12,8 +12,11 @@ from icebergds.expr.sql_tokens import sql_tokens
 from icebergds.statements.commands.rows import COMMANDS
 from icebergds.statements.commands.rows.assignments import expression_until
 from icebergds.statements.commands.rows.insert import with_defaults
-from icebergds.statements.commands.rows.inserted_columns import InsertedColumns, read_column_list
-from icebergds.statements.commands.rows.partition_values import PartitionValues
+from icebergds.statements.commands.rows.inserted_columns import (
+    InsertedColumns,
+    PartitionValues,
+    read_column_list,
+)
 from icebergds.statements.commands.rows.replaced_rows import (
     newer_clauses,
     read_alias_of_replaced,

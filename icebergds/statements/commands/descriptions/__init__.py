@@ -5,7 +5,6 @@ from __future__ import annotations
 from icebergds.statements.commands.command import Command
 from icebergds.statements.commands.descriptions import (
     caches,
-    current,
     functions,
     listings,
     namespaces,
@@ -18,7 +17,7 @@ from icebergds.statements.commands.descriptions.table_descriptions import descri
 
 _OF_NAMESPACES = tuple(
     command
-    for word in current.NAMESPACE
+    for word in namespaces.NAMESPACE
     for command in (
         Command(("CREATE", word), namespaces.create_namespace),
         Command(("DROP", word), namespaces.drop_namespace),
@@ -45,9 +44,9 @@ _FUNCTIONS = (
 COMMANDS: tuple[Command, ...] = (
     *_OF_NAMESPACES,
     *_FUNCTIONS,
-    Command(("USE",), current.use),
-    Command(("SET", "CATALOG"), current.set_catalog),
-    Command(("SHOW", "CURRENT"), current.show_current_namespace),
+    Command(("USE",), namespaces.use),
+    Command(("SET", "CATALOG"), namespaces.set_catalog),
+    Command(("SHOW", "CURRENT"), namespaces.show_current_namespace),
     Command(("SHOW", "CATALOGS"), listings.show_catalogs),
     Command(("SHOW", "TABLES"), listings.show_tables),
     Command(("SHOW", "TABLE", "EXTENDED"), listings.show_table_extended),

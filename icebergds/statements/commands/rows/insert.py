@@ -17,9 +17,9 @@ from icebergds.spec.types import NestedField, is_scalar
 from icebergds.statements.commands.rows.inserted_columns import (
     InsertedColumns,
     read_column_list,
+    read_partition_values,
     with_columns,
 )
-from icebergds.statements.commands.rows.partition_values import read_partition_values
 from icebergds.statements.commands.rows.replaced_rows import (
     ReplacedRows,
     newer_clauses,

@@ -9,12 +9,12 @@ from pyspark.sql import DataFrame
 from icebergds.api.view import View
 from icebergds.errors import InvalidStatementError, NoSuchViewError, UnsupportedFeatureError
 from icebergds.expr.sql_tokens import TokenKind
-from icebergds.statements.commands.views.definition import (
+from icebergds.statements.commands.views.new_view import (
     Definition,
+    analysed_view,
     read_view_properties,
     refuse_reserved,
 )
-from icebergds.statements.commands.views.new_view import analysed_view
 from icebergds.statements.names.scope import CatalogName, NameScope
 from icebergds.statements.names.table_names import read_name
 from icebergds.statements.queries.references import find_references

@@ -6,8 +6,7 @@ from pyspark.sql import DataFrame
 
 from icebergds.errors import AlreadyExistsError, InvalidStatementError, UnsupportedFeatureError
 from icebergds.statements.commands.views.alter import catalog_of_metrics, refuse_ours_in_spark
-from icebergds.statements.commands.views.definition import read_definition
-from icebergds.statements.commands.views.new_view import analysed_view
+from icebergds.statements.commands.views.new_view import analysed_view, read_definition
 from icebergds.statements.names.scope import NameScope
 from icebergds.statements.names.table_names import read_name
 from icebergds.statements.queries.query import our_frame
