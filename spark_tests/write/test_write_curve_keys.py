@@ -351,8 +351,6 @@ def test_pickled_ranks_are_the_same() -> None:
         (0, [LONG, STRING], {}, 16),
         (0, [STRING], {"var_length_contribution": 3}, 3),
         (16, [], {}, 32),
-        (16, [], {"max_output_size": 9}, 9),
-        (16, [], {"max_output_size": 8}, 8),
     ],
 )
 def test_keys_of_at_most_8_bytes_are_integers(
@@ -368,13 +366,6 @@ def test_keys_of_at_most_8_bytes_are_integers(
         assert len(keys[0].as_py()) == width
 
 
-def test_keys_that_are_cut_start_like_whole_ones() -> None:
-    rows = [to_array(LONG, [-3, 2**50]), to_array(STRING, ["abc", "xyz"])]
-    whole = curve_keys("zorder", rows, [LONG, STRING]).to_pylist()
-    cut = curve_keys("zorder", rows, [LONG, STRING], max_output_size=11).to_pylist()
-    assert cut == [key[:11] for key in whole]
-
-
 @pytest.mark.parametrize(
     ("types", "options", "message"),
     [
@@ -382,7 +373,6 @@ def test_keys_that_are_cut_start_like_whole_ones() -> None:
         ([LONG, ListType(1, INT)], {}, "cannot sort by a column of type list"),
         ([UNKNOWN], {}, "cannot sort by a column of type unknown"),
         ([LONG], {"var_length_contribution": 0}, "var-length-contribution is 0"),
-        ([LONG], {"max_output_size": 0}, "max-output-size is 0"),
     ],
 )
 def test_arguments_without_a_key_are_refused(

@@ -137,7 +137,6 @@ CurveName = Literal["zorder", "hilbert"]
 _CURVES = {"zorder": z_order, "hilbert": hilbert}
 # Intermediate results of this many rows stay in the processor's cache.
 _CHUNK_ROWS = 16_384
-_MAX_INT = 2**31 - 1
 _INTEGER_BYTES = 8
 _RANK_BYTES = 2
 
@@ -154,7 +153,6 @@ def curve_keys(
     *,
     ranks: Sequence[Ranks | None] | None = None,
     var_length_contribution: int = _INTEGER_BYTES,
-    max_output_size: int = _MAX_INT,
 ) -> pa.Array:
     """The key of each row; ascending keys follow the curve.
 
@@ -173,12 +171,11 @@ def curve_keys(
         types: the columns' types, for which `can_order` holds; uuids are binaries of 16 bytes.
         ranks: for each column, its ranks or None; None if no column has any.
         var_length_contribution: in bytes, at least 1.
-        max_output_size: in bytes, at least 1; longer keys are cut.
 
     Raises:
         InvalidOptionError: there are no columns, a type has no order, or a size is less than 1.
     """
-    width = _key_width(curve, types, ranks, var_length_contribution, max_output_size)
+    width = _key_width(curve, types, ranks, var_length_contribution)
     ranked = ranks or [None] * len(types)
     count = len(columns[0])
     # Keys that are used as integers are padded with zeros.
@@ -202,17 +199,15 @@ def _key_width(
     types: Sequence[IcebergType],
     ranks: Sequence[Ranks | None] | None,
     var_length_contribution: int,
-    max_output_size: int,
 ) -> int:
     """How many bytes each key has."""
     if not types:
         raise InvalidOptionError(f"{curve} needs one column or more to sort by, but none is given")
-    for name, size in (
-        ("var-length-contribution", var_length_contribution),
-        ("max-output-size", max_output_size),
-    ):
-        if size < 1:
-            raise InvalidOptionError(f"{name} is {size}; expected a number of bytes, at least 1")
+    if var_length_contribution < 1:
+        raise InvalidOptionError(
+            f"var-length-contribution is {var_length_contribution}; expected a number of bytes, at "
+            "least 1"
+        )
     for field_type in types:
         if not can_order(field_type):
             raise InvalidOptionError(
@@ -227,7 +222,7 @@ def _key_width(
     ]
     if curve == "hilbert":
         widths = [min(max(widths), _HILBERT_BYTES)] * len(widths)
-    return min(sum(widths), max_output_size)
+    return sum(widths)
 
 
 def _ordered_bytes(
