@@ -27,11 +27,11 @@ def changes_summary(
     """Summary entries for the files that a commit adds and removes; zeros are left out."""
     counts: Counter[str] = Counter()
     by_partition: dict[PartitionKey, tuple[DataFile, Counter[str]]] = {}
-    for files, count in ((added, _added), (removed, _removed)):
+    for files, change in ((added, "added"), (removed, "removed")):
         for file in files:
             key = partition_of(file)
             _, of_partition = by_partition.setdefault(key, (file, Counter()))
-            for name, number in count(file):
+            for name, number in _counts(file, change):
                 counts[name] += number
                 of_partition[name] += number
     summary = _texts(counts)
@@ -76,36 +76,23 @@ def complete_summary(
     }
 
 
-def _added(file: DataFile) -> Iterator[tuple[str, int]]:
-    yield "added-files-size", _size(file)
+def _counts(file: DataFile, change: str) -> Iterator[tuple[str, int]]:
+    """What a file that is `added` or `removed` counts for."""
+    yield f"{change}-files-size", _size(file)
     match file.content:
         case FileContent.DATA:
-            yield "added-data-files", 1
-            yield "added-records", file.record_count
+            of_data = "added" if change == "added" else "deleted"
+            yield f"{of_data}-data-files", 1
+            yield f"{of_data}-records", file.record_count
         case FileContent.POSITION_DELETES:
-            yield "added-delete-files", 1
-            yield "added-dvs" if file.is_deletion_vector else "added-position-delete-files", 1
-            yield "added-position-deletes", file.record_count
+            yield f"{change}-delete-files", 1
+            kind = "dvs" if file.is_deletion_vector else "position-delete-files"
+            yield f"{change}-{kind}", 1
+            yield f"{change}-position-deletes", file.record_count
         case FileContent.EQUALITY_DELETES:
-            yield "added-delete-files", 1
-            yield "added-equality-delete-files", 1
-            yield "added-equality-deletes", file.record_count
-
-
-def _removed(file: DataFile) -> Iterator[tuple[str, int]]:
-    yield "removed-files-size", _size(file)
-    match file.content:
-        case FileContent.DATA:
-            yield "deleted-data-files", 1
-            yield "deleted-records", file.record_count
-        case FileContent.POSITION_DELETES:
-            yield "removed-delete-files", 1
-            yield "removed-dvs" if file.is_deletion_vector else "removed-position-delete-files", 1
-            yield "removed-position-deletes", file.record_count
-        case FileContent.EQUALITY_DELETES:
-            yield "removed-delete-files", 1
-            yield "removed-equality-delete-files", 1
-            yield "removed-equality-deletes", file.record_count
+            yield f"{change}-delete-files", 1
+            yield f"{change}-equality-delete-files", 1
+            yield f"{change}-equality-deletes", file.record_count
 
 
 def _size(file: DataFile) -> int:

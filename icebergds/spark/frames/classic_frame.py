@@ -23,8 +23,7 @@ from pyspark.sql.group import GroupedData
 
 from icebergds.expr.nodes import TRUE
 from icebergds.spark.frames.classic_part import Part, Root, plan_of
-from icebergds.spark.frames.pruning import ShapedFrame
-from icebergds.spark.frames.table_load import MetadataLoad, TableLoad
+from icebergds.spark.frames.table_load import MetadataLoad, ShapedFrame, TableLoad
 from icebergds.spark.jvm import (
     Private,
     is_resolved,

@@ -27,8 +27,7 @@ from pyspark.sql.connect.functions import count, lit
 from pyspark.sql.connect.group import GroupedData
 
 from icebergds.spark.frames.connect_plans import Answered, First, Root
-from icebergds.spark.frames.pruning import ShapedFrame
-from icebergds.spark.frames.table_load import TableLoad
+from icebergds.spark.frames.table_load import ShapedFrame, TableLoad
 
 
 def connect_frame(spark: SparkSession, load: TableLoad) -> DataFrame:

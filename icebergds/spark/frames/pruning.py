@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from pyspark.sql import Column, DataFrame, SparkSession
-from pyspark.sql.types import StructType
 
 from icebergds.commit.operations import TableState
 from icebergds.errors import InvalidOptionError
@@ -18,39 +16,6 @@ from icebergds.spark.frames.table_load import TableLoad, load_of_state
 from icebergds.spark.row_level.conditions import check_condition, named_columns
 from icebergds.spark.session import is_connect
 from icebergds.spec.schema import Schema
-
-
-class ShapedFrame:
-    """What DataFrames of a load have in common on classic Spark and Spark Connect.
-
-    Spark alone builds their `shape`, on an empty relation, and resolves names and conditions on it.
-    """
-
-    _shape: Any
-
-    @property
-    def schema(self) -> StructType:
-        schema: StructType = self._shape.schema
-        return schema
-
-    @property
-    def columns(self) -> list[str]:
-        columns: list[str] = self._shape.columns
-        return columns
-
-    def __getitem__(self, item: Any) -> Any:
-        frame: Any = self
-        if isinstance(item, Column):
-            return frame.filter(item)
-        if isinstance(item, list | tuple):
-            return frame.select(*item)
-        return self._shape[item]
-
-    def __getattr__(self, name: str) -> Column:
-        if name == "_shape":
-            raise AttributeError(name)
-        column: Column = getattr(self._shape, name)
-        return column
 
 
 def pruning_frame(

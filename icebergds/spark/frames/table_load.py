@@ -1,11 +1,15 @@
-"""Opens loads of registered sessions, and plans their rows that meet a condition."""
+"""Opens loads of registered sessions, and plans their rows that meet a condition.
+
+Frames over them have a base in common.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from icebergds.commit.operations import TableState
@@ -290,3 +294,36 @@ class MetadataLoad:
     def count(self, spark: SparkSession) -> int | None:
         """None: its rows are counted."""
         return None
+
+
+class ShapedFrame:
+    """What DataFrames of a load have in common on classic Spark and Spark Connect.
+
+    Spark alone builds their `shape`, on an empty relation, and resolves names and conditions on it.
+    """
+
+    _shape: Any
+
+    @property
+    def schema(self) -> StructType:
+        schema: StructType = self._shape.schema
+        return schema
+
+    @property
+    def columns(self) -> list[str]:
+        columns: list[str] = self._shape.columns
+        return columns
+
+    def __getitem__(self, item: Any) -> Any:
+        frame: Any = self
+        if isinstance(item, Column):
+            return frame.filter(item)
+        if isinstance(item, list | tuple):
+            return frame.select(*item)
+        return self._shape[item]
+
+    def __getattr__(self, name: str) -> Column:
+        if name == "_shape":
+            raise AttributeError(name)
+        column: Column = getattr(self._shape, name)
+        return column
