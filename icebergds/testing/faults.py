@@ -147,8 +147,14 @@ class FaultyFileIO(FileIO):
     """A FileIO with faults."""
 
     def __init__(self, io: FileIO, faults: CallFaults) -> None:
-        service = io.key_service
-        super().__init__(io.properties, io.location_map, io.working_directory, key_service=service)
+        super().__init__(
+            io.properties,
+            io.location_map,
+            io.working_directory,
+            vended=io.vended,
+            rows_refused=io.rows_refused,
+            key_service=io.key_service,
+        )
         object.__setattr__(self, "faults", faults)
 
     faults: CallFaults
@@ -176,7 +182,7 @@ class FaultyFileIO(FileIO):
         counted = self.faults.counted
         if counted is not None and _STREAM_CALLS.isdisjoint(counted):
             return stream
-        return pa.PythonFile(_FaultyStream(stream, self.faults), "w")
+        return pa.PythonFile(FaultyStream(stream, self.faults), "w")
 
     def delete(self, location: str) -> None:
         self.faults.around("delete", lambda: FileIO.delete(self, location))
@@ -191,12 +197,22 @@ class FaultyFileIO(FileIO):
 _STREAM_CALLS = frozenset({"write_stream", "close_stream"})
 
 
+class StreamFaults(Protocol):
+    """Lets calls of a stream fail."""
+
+    def around(
+        self, name: str, call: Callable[[], _T], halfway: Callable[[], object] | None = None
+    ) -> _T:
+        """Runs a call, or lets it fail, as `CallFaults.around`."""
+        ...
+
+
 @dataclass(slots=True)
-class _FaultyStream:
-    """A Python file with faults."""
+class FaultyStream:
+    """A Python file that is open for writing, with faults; for `pyarrow.PythonFile`."""
 
     stream: pa.NativeFile
-    faults: CallFaults
+    faults: StreamFaults
 
     @property
     def closed(self) -> bool:

@@ -84,6 +84,15 @@ def test_the_same_seed_gives_the_same_run() -> None:
     assert one.faults
 
 
+def test_a_seed_can_be_repeated_where_its_files_are(tmp_path: Path) -> None:
+    options = SimulationOptions(31, 4, actors=_BY_KEY, faults=0, tables=1, storage=str(tmp_path))
+    for _ in range(2):
+        result = simulate_apart(options)
+        _check_sound(result)
+        assert result.commits > 1
+    assert len(list(tmp_path.iterdir())) == 2
+
+
 def test_processes_that_are_killed_leave_a_sound_table() -> None:
     seconds = rounds("ICEBERGDS_KILL_SECONDS", pull=3, nightly=60)
     for catalog in ("sql", "filesystem"):

@@ -25,6 +25,7 @@ from icebergds.catalog.loading import load_catalog
 from icebergds.commit.operations import TableCommit, TableOperations, TableState
 from icebergds.encryption.keystore import PATH as KEYSTORE
 from icebergds.encryption.kms import KMS_IMPL, KMS_TYPE
+from icebergds.errors import MissingFileError
 from icebergds.io.fileio import FileIO
 from icebergds.io.recursive_listing import ListedFiles
 from icebergds.spec.updates.requirements import TableRequirement
@@ -123,6 +124,9 @@ class Place:
 
     def _faulty_catalog(self, faults: DrawnFaults) -> Any:
         catalog: Any = self.catalog
+        if self.properties["type"] == "rest":
+            # Its server writes metadata; what it answers is wrapped (`SimulatedOperations`).
+            return catalog
         if any(part.name == "io" and part.init for part in dataclasses.fields(catalog)):
             catalog = replace(catalog, io=self._faulty(faults)(catalog.io))
         return catalog
@@ -147,10 +151,12 @@ def open_place(
     """
     directory = _directory(seed)
     try:
-        warehouse = {
-            LOCAL: f"{directory}/warehouse",
-            MEMORY: f"memory://{directory.name}/warehouse",
-        }.get(storage, f"{storage.rstrip('/')}/{directory.name}")
+        if storage == LOCAL:
+            warehouse = f"{directory}/warehouse"
+        elif storage == MEMORY:
+            warehouse = f"memory://{directory.name}/warehouse"
+        else:
+            warehouse = _new_below(storage, directory.name, properties)
         given = {"type": catalog, "warehouse": warehouse, **properties}
         if catalog in ("sql", "jdbc"):
             given.setdefault("uri", f"sqlite:///{directory}/catalog.db")
@@ -177,6 +183,19 @@ def _directory(seed: int) -> Path:
     raise AssertionError("numbers do not end")
 
 
+def _new_below(storage: str, name: str, properties: Mapping[str, str]) -> str:
+    """A directory without files: those of earlier runs stay, and a seed gives files their names."""
+    io = FileIO(properties)
+    for number in itertools.count():
+        found = f"{storage.rstrip('/')}/{name}{f'-{number}' if number else ''}"
+        try:
+            if not any(each.files.num_rows for each in io.list_recursively(found)):
+                return found
+        except MissingFileError:
+            return found
+    raise AssertionError("numbers do not end")
+
+
 def _key_store_in(directory: Path) -> str:
     return f"{directory}/keys.json"
 
@@ -195,8 +214,14 @@ class TimedFileIO(FileIO):
     place: Place
 
     def __init__(self, io: FileIO, place: Place) -> None:
-        service = io.key_service
-        super().__init__(io.properties, io.location_map, io.working_directory, key_service=service)
+        super().__init__(
+            io.properties,
+            io.location_map,
+            io.working_directory,
+            vended=io.vended,
+            rows_refused=io.rows_refused,
+            key_service=io.key_service,
+        )
         object.__setattr__(self, "place", place)
 
     def modified_ms(self, location: str) -> int | None:
