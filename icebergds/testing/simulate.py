@@ -29,6 +29,7 @@ from icebergds.testing.simulation.places import LOCAL
 from icebergds.testing.simulation.shrinking import command_of, shrink
 from icebergds.testing.simulation.world import (
     ACTORS,
+    GUESTS,
     SimulationOptions,
     SimulationResult,
     simulate,
@@ -169,6 +170,7 @@ def _options(given: argparse.Namespace) -> SimulationOptions:
         None if given.only is None else _numbers(given.only),
         _numbers(given.without_faults),
         frozenset(given.actor) or None,
+        frozenset(given.guests),
         given.faults,
         given.at_once,
         given.tables,
@@ -218,6 +220,14 @@ def _parser() -> argparse.ArgumentParser:
         default=[],
         choices=list(ACTORS),
         help="who takes part; may be given again",
+    )
+    add(
+        "--with",
+        dest="guests",
+        action="append",
+        default=[],
+        choices=list(GUESTS),
+        help="another library that takes part too; may be given again",
     )
     add("--faults", type=float, help="the part of the steps that have faults, from 0 to 1")
     add("--at-once", type=int, help="how many processes run at once")

@@ -15,7 +15,14 @@ from icebergds.testing.simulation.kept_rows import KeptRows
 from icebergds.testing.simulation.places import Place
 from icebergds.testing.simulation.reachable import files_of, stored_files
 from icebergds.testing.simulation.row_checks import changed_ids, core_of, differences, wrong_ids
-from icebergds.testing.simulation.rows import GROUP, ID, VALUE, ModelSnapshot, as_read
+from icebergds.testing.simulation.rows import (
+    GROUP,
+    ID,
+    VALUE,
+    Changed,
+    ModelSnapshot,
+    as_read,
+)
 from icebergds.testing.simulation.steps import (
     ACCOUNTS,
     MONEY,
@@ -87,7 +94,7 @@ class Auditor:
         self._seen = state
         self.commits += 1
         self._check_metadata(number, before, state)
-        self._check_snapshots(number, state, self._take_snapshots(number, state.metadata))
+        self._check_snapshots(number, state, self._take_snapshots(number, state))
         self._check_references(number, before, state.metadata)
         self.shared.heads.clear()
         self.shared.heads |= {
@@ -168,9 +175,9 @@ class Auditor:
             text = f"the next row id fell from {old.next_row_id} to {metadata.next_row_id}"
             self.tell(FindingKind.ROW_IDS, number, text)
 
-    def _take_snapshots(self, number: int, metadata: TableMetadata) -> list[Snapshot]:
+    def _take_snapshots(self, number: int, state: TableState) -> list[Snapshot]:
         """Adds new snapshots to the model."""
-        model = self.shared.model
+        model, metadata = self.shared.model, state.metadata
         new = [s for s in metadata.snapshots if s.snapshot_id not in model.snapshots]
         for snapshot in new:
             parent = snapshot.parent_snapshot_id
@@ -186,7 +193,7 @@ class Auditor:
                     snapshot.snapshot_id, parent, -1, model.rows_of(parent)
                 )
                 continue
-            self._take_snapshot(number, metadata, snapshot, parent, step)
+            self._take_snapshot(number, state, snapshot, parent, step)
         return new
 
     def _step_of(self, snapshot: Snapshot) -> int:
@@ -199,12 +206,12 @@ class Auditor:
     def _take_snapshot(
         self,
         number: int,
-        metadata: TableMetadata,
+        state: TableState,
         snapshot: Snapshot,
         parent: int | None,
         step: Step,
     ) -> None:
-        model, snapshot_id = self.shared.model, snapshot.snapshot_id
+        model, snapshot_id, metadata = self.shared.model, snapshot.snapshot_id, state.metadata
         if step.snapshots is not None and len(step.committed) >= step.snapshots:
             text = f"{step}: snapshot {snapshot_id} after {step.committed}"
             self.tell(FindingKind.COMMITTED_TWICE, number, text)
@@ -212,6 +219,8 @@ class Auditor:
         else:
             assert step.effect is not None, "the caller has checked it"
             changed = step.effect(model.rows_of(parent))
+            if step.in_parts and self._goes_on(step, snapshot_id, metadata):
+                changed = self._part_of(changed, number, state, snapshot, parent)
             changed_rows, written = changed.rows, changed.written
         for other in model.lineage(parent) if step.batch or step.staged else ():
             again = self.steps.get(other.step)
@@ -227,6 +236,35 @@ class Auditor:
             text = f"snapshot {snapshot_id} has {snapshot.sequence_number}, its parent "
             self.tell(FindingKind.SEQUENCE_NUMBERS, number, text + str(last.sequence_number))
         self._check_failed(step)
+
+    def _goes_on(self, step: Step, snapshot_id: int, metadata: TableMetadata) -> bool:
+        """Whether the next snapshot is of the same commit."""
+        return any(
+            other.parent_snapshot_id == snapshot_id and self._step_of(other) == step.number
+            for other in metadata.snapshots
+        )
+
+    def _part_of(
+        self,
+        changed: Changed,
+        number: int,
+        state: TableState,
+        snapshot: Snapshot,
+        parent: int | None,
+    ) -> Changed:
+        """The part of an effect that a snapshot has: it may only remove rows that it may remove."""
+        rows = self.shared.model.rows_of(parent)
+        try:
+            read = self._rows.read(self._table(state), [ID], snapshot.snapshot_id)
+        except Exception as error:
+            text = f"snapshot {snapshot.snapshot_id} cannot be read: {error!r}"
+            self.tell(FindingKind.UNREADABLE, number, text)
+            return Changed(rows)
+        gone = rows.keys() - {key for (key,) in read}
+        if wrong := sorted(key for key in gone if changed.rows.get(key) is rows[key]):
+            text = f"snapshot {snapshot.snapshot_id} lacks the rows {wrong[:5]}"
+            self.tell(FindingKind.WRONG_ROWS, number, text)
+        return Changed({key: row for key, row in rows.items() if key not in gone})
 
     def _check_references(
         self, number: int, before: TableState | None, metadata: TableMetadata
@@ -264,7 +302,8 @@ class Auditor:
         return step is not None and step.staged != "" and len(step.committed) == 1
 
     def _check_failed(self, step: Step) -> None:
-        if step.outcome is Outcome.FAILED and step.committed and step.snapshots is not None:
+        has_none = step.outcome in (Outcome.FAILED, Outcome.REFUSED)
+        if has_none and step.committed and step.snapshots is not None:
             text = f"{step}, but there is snapshot {step.committed}"
             self.tell(FindingKind.COMMITTED_AFTER_FAILURE, step.number, text)
 

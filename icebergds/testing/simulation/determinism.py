@@ -12,7 +12,7 @@ import pkgutil
 import random
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from typing import Any, TypeVar
@@ -89,9 +89,14 @@ class InlineExecutor(Executor):
 
 
 @contextmanager
-def deterministic(seed: int, clock: Clock) -> Iterator[None]:
-    """Replaces the randomness, the time and the thread pools of this package in the block."""
+def deterministic(seed: int, clock: Clock, modules: Sequence[str] = ()) -> Iterator[None]:
+    """Replaces the randomness, the time and the thread pools of this package in the block.
+
+    Args:
+        modules: modules of other packages in which they are replaced too, if these are installed.
+    """
     import_all()
+    _import(modules)
     chance, shown = random.Random(seed), SimulatedTime(clock)
     before = random.getstate()
     random.seed(seed)
@@ -100,7 +105,8 @@ def deterministic(seed: int, clock: Clock) -> Iterator[None]:
         stack.enter_context(mock.patch.object(random, "_urandom", chance.randbytes))
         stack.enter_context(mock.patch.object(threads, "_threads", None))
         for name, module in list(sys.modules.items()):
-            if not name.startswith("icebergds.") or name.startswith("icebergds.testing."):
+            is_own = name.startswith("icebergds.") and not name.startswith("icebergds.testing.")
+            if not is_own and name not in modules:
                 continue
             if getattr(module, "time", None) is time:
                 stack.enter_context(mock.patch.object(module, "time", shown))
@@ -116,9 +122,14 @@ def import_all() -> None:
     """Imports what the package imports when it is needed: a later import would not be replaced."""
     for part in _PARTS:
         package = importlib.import_module(f"icebergds.{part}")
-        for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
-            try:
-                importlib.import_module(found.name)
-            except ImportError:
-                # A package that it needs is not installed.
-                continue
+        found = pkgutil.walk_packages(package.__path__, f"{package.__name__}.")
+        _import(each.name for each in found)
+
+
+def _import(names: Iterable[str]) -> None:
+    for name in names:
+        try:
+            importlib.import_module(name)
+        except ImportError:
+            # A package that it needs is not installed.
+            continue

@@ -127,6 +127,7 @@ class DrawnFaults:
         only_commits: whether nothing fails before the commit.
         count: how many there were.
         lags: how many of them were listings without the newest files.
+        never: kinds that do not happen to it.
     """
 
     draws: FaultDraws
@@ -135,6 +136,7 @@ class DrawnFaults:
     only_commits: bool = False
     count: int = 0
     lags: int = 0
+    never: frozenset[FaultKind] = frozenset()
     counted: None = None
     _failing: int = 0
     _commits: bool = False
@@ -179,7 +181,8 @@ class DrawnFaults:
         rate = _RATE_OF_COMMITS if name in _COMMITS else 0 if self.only_commits else _RATE
         if chance.random() >= rate:
             return None
-        return chance.choice(_KINDS.get(name, _ANYWHERE))
+        kind = chance.choice(_KINDS.get(name, _ANYWHERE))
+        return None if kind in self.never else kind
 
     def _with_fault(
         self,

@@ -72,6 +72,7 @@ def command_of(options: SimulationOptions) -> str:
     if options.storage != LOCAL:
         words.append(f"--storage {options.storage}")
     words += [f"--actor '{actor}'" for actor in sorted(options.actors or ())]
+    words += [f"--with {guest}" for guest in sorted(options.guests)]
     if options.only is not None:
         words.append(f"--only {_listed(options.only)}")
     if options.without_faults:

@@ -27,12 +27,16 @@ MONEY = 600
 
 
 class Outcome(StrEnum):
-    """What a step, or the process that ran it, says of its commit."""
+    """What a step, or the process that ran it, says of its commit.
+
+    Another library refuses what it does not support, and commits nothing.
+    """
 
     RUNNING = "running"
     DONE = "done"
     NOTHING = "nothing to commit"
     FAILED = "failed"
+    REFUSED = "refused"
     UNKNOWN = "unknown"
     CRASHED = "crashed"
 
@@ -47,6 +51,8 @@ class Step:
         effect: what a snapshot of it makes of its parent's rows; set before it commits.
         snapshots: how many it commits, at most; None if any number.
         least: how many it commits at once.
+        in_parts: whether the effect may be that of several snapshots, which are committed at once
+            and have more of it each; for changes that remove rows, and may then add others.
         keeps_ids: whether rows that it writes keep their `_row_id`.
         moves_references: whether it may change branches and tags otherwise than by a commit.
         staged: the id under which its first snapshot waits, on no branch, to be published.
@@ -61,6 +67,7 @@ class Step:
     effect: Effect | None = None
     snapshots: int | None = 1
     least: int = 1
+    in_parts: bool = False
     staged: str = ""
     keeps_ids: bool = False
     moves_references: bool = False

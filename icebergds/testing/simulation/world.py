@@ -5,7 +5,8 @@ from __future__ import annotations
 import time
 import traceback
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -25,9 +26,11 @@ from icebergds.testing.faults import Crash
 from icebergds.testing.simulation.auditor import AuditOptions, Auditor
 from icebergds.testing.simulation.determinism import Clock, deterministic, drawn
 from icebergds.testing.simulation.findings import Finding, FindingKind
+from icebergds.testing.simulation.guests import Guest, GuestAct, GuestError
 from icebergds.testing.simulation.injected import CRASHES, DrawnFaults, FaultDraws, FaultKind
 from icebergds.testing.simulation.maintainers import MAINTAINERS
 from icebergds.testing.simulation.places import LOCAL, Place, open_place
+from icebergds.testing.simulation.pyiceberg_writer import PYICEBERG, PyIcebergGuest
 from icebergds.testing.simulation.steps import (
     Act,
     Outcome,
@@ -45,7 +48,9 @@ from icebergds.testing.simulation.tables import (
 from icebergds.testing.simulation.turns import Process, Turns
 from icebergds.testing.simulation.writers import WRITERS
 
-ACTORS = (*WRITERS, *MAINTAINERS, TOGETHER)
+GUESTS: Mapping[str, Guest] = {PYICEBERG: PyIcebergGuest()}
+"""Other libraries that take part if they are asked for."""
+ACTORS = (*WRITERS, *MAINTAINERS, TOGETHER, *GUESTS)
 """Who takes part in simulations."""
 _ACTS: Mapping[str, tuple[Act, int]] = {**WRITERS, **MAINTAINERS}
 _WEIGHTS = {**{name: weight for name, (_, weight) in _ACTS.items()}, TOGETHER: 8}
@@ -68,7 +73,8 @@ class SimulationOptions:
         steps: how many steps there are.
         only: run only the steps with these numbers; None for all.
         without_faults: steps that have none.
-        actors: those that take part; most of them, as drawn, by default.
+        actors: those that take part; most of them but the guests, as drawn, by default.
+        guests: the guests that take part beside these.
         faults: in which part of the steps storage and catalog fail; drawn by default.
         at_once: how many processes run at once; drawn by default.
         tables: how many tables there are; drawn by default.
@@ -80,6 +86,7 @@ class SimulationOptions:
     only: frozenset[int] | None = None
     without_faults: frozenset[int] = frozenset()
     actors: frozenset[str] | None = None
+    guests: frozenset[str] = frozenset()
     faults: float | None = None
     at_once: int | None = None
     tables: int | None = None
@@ -125,24 +132,49 @@ class _FoundError(Exception):
     """Ends a simulation that has found something."""
 
 
-def simulate(options: SimulationOptions) -> SimulationResult:
+def simulate(
+    options: SimulationOptions,
+    guests: Mapping[str, Guest] | None = None,
+    at_end: Callable[[AuditedTable], object] = lambda _: None,
+) -> SimulationResult:
     """Runs a simulation in this process; it changes its randomness and time meanwhile.
+
+    Args:
+        guests: further guests that take part, by their names.
+        at_end: called with each table in the end, if nothing was found.
 
     Raises:
         IcebergError: the catalog or the storage cannot be used, or the options do not fit it.
     """
+    asked = {name: GUESTS[name] for name in sorted(_guests_in(options))} | dict(guests or {})
+    modules = [name for guest in asked.values() for name in guest.modules]
     started, clock = time.perf_counter(), Clock()
-    with deterministic(options.seed, clock):
+    with deterministic(options.seed, clock, modules), ExitStack() as stack:
         where = (options.catalog, options.storage, options.properties)
-        with open_place(options.seed, clock, *where) as place:
-            world = _World(options, clock, place)
-            world.run()
-            return world.result(time.perf_counter() - started)
+        place = stack.enter_context(open_place(options.seed, clock, *where))
+        opened = {
+            name: (stack.enter_context(guest.opened(place)), guest.weight)
+            for name, guest in asked.items()
+        }
+        world = _World(options, clock, place, opened)
+        world.run(at_end)
+        return world.result(time.perf_counter() - started)
+
+
+def _guests_in(options: SimulationOptions) -> frozenset[str]:
+    return options.guests | (frozenset(GUESTS) & (options.actors or frozenset()))
 
 
 class _World:
-    def __init__(self, options: SimulationOptions, clock: Clock, place: Place) -> None:
+    def __init__(
+        self,
+        options: SimulationOptions,
+        clock: Clock,
+        place: Place,
+        guests: Mapping[str, tuple[GuestAct, int]],
+    ) -> None:
         self.options, self.clock, self.place = options, clock, place
+        self.guests = {name: act for name, (act, _) in guests.items()}
         chance = drawn(options.seed, 7)
         self._at_once = chance.choice([1, 2, 3, 4, 6])
         share = chance.choice([0.0, 0.1, 0.25, 0.5])
@@ -173,9 +205,10 @@ class _World:
                 weights[name] = 0
         weights["append"] = max(weights["append"], 5)
         if options.actors is not None:
-            weights = {name: _WEIGHTS[name] for name in sorted(options.actors)}
+            weights = {name: _WEIGHTS[name] for name in sorted(options.actors - GUESTS.keys())}
         if number == 1 or not can_commit_together(place):
             weights[TOGETHER] = 0
+        weights |= {name: weight for name, (_, weight) in guests.items()}
         if not any(weights.values()):
             raise InvalidOptionError(
                 f"actor {TOGETHER!r} needs two tables, and a catalog that commits to both at once"
@@ -189,7 +222,7 @@ class _World:
         auditor = Auditor(place, shared, {}, self.options.audit, self.findings)
         return AuditedTable(place, shared, auditor)
 
-    def run(self) -> None:
+    def run(self, at_end: Callable[[AuditedTable], object]) -> None:
         for table, made in zip(self.tables.tables, self._created, strict=True):
             create_table(table.place, made, table.auditor)
         try:
@@ -197,6 +230,9 @@ class _World:
             self._night(None)
         except _FoundError:
             return
+        if not self.findings:
+            for table in self.tables.tables:
+                at_end(table)
 
     def result(self, seconds: float) -> SimulationResult:
         steps, tables = list(self.steps.values()), self.tables.tables
@@ -245,9 +281,13 @@ class _World:
         try:
             if step.actor == TOGETHER:
                 change_together(tables, step.number, faults)
+            elif step.actor in self.guests:
+                of = tables[0]
+                snapshot_id = self.guests[step.actor](step, of.place, of.shared, faults)
             else:
                 snapshot_id = _act(step, tables[0], faults)
-            is_done = snapshot_id is not None or step.effect is None or step.snapshots != 1
+            is_open = step.effect is None or step.snapshots != 1
+            is_done = snapshot_id is not None or (is_open and step.actor not in self.guests)
             step.outcome = Outcome.DONE if is_done else Outcome.NOTHING
         except Crash:
             step.outcome = Outcome.CRASHED
@@ -255,6 +295,9 @@ class _World:
             unknown = isinstance(error, IcebergError) and error.outcome_unknown
             step.outcome = Outcome.UNKNOWN if unknown else Outcome.FAILED
             step.error = _text_of(error)
+            self._check_error(step, faults.count, error)
+        except GuestError as error:
+            step.outcome, step.error = error.outcome, str(error)
             self._check_error(step, faults.count, error)
         except Exception as error:
             step.outcome, step.error = Outcome.UNKNOWN, _text_of(error)
@@ -269,10 +312,12 @@ class _World:
 
     def _check_error(self, step: Step, faults: int, error: Exception) -> None:
         """Without a fault, steps fail only because of what others did."""
-        what = f"{step.actor}: {type(error).__name__}{' after a fault' if faults else ''}"
+        raised = error.__cause__ if isinstance(error, GuestError) else error
+        what = f"{step.actor}: {type(raised).__name__}{' after a fault' if faults else ''}"
         self.errors[what] += 1
         cause = error.__cause__ if isinstance(error, MaintenanceError) else error
-        if faults or isinstance(cause, _OF_OTHERS):
+        is_expected = isinstance(error, GuestError) and error.is_expected
+        if faults or is_expected or isinstance(cause, _OF_OTHERS):
             return
         text = f"{step}\n{''.join(traceback.format_exception(error))}"
         self._tell(FindingKind.UNEXPECTED_ERROR, step.number, text)

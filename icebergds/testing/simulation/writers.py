@@ -191,7 +191,7 @@ def stage(step: Step, table: Table, shared: Shared) -> Any:
 
 
 def delete_matching(step: Step, table: Table, shared: Shared) -> Any:
-    condition, matches = _condition(step, shared)
+    condition, matches = condition_of(step, shared)
     read: dict[int, Row] = {}
 
     def decide(row: Values) -> Values | bool | None:
@@ -207,7 +207,7 @@ def delete_matching(step: Step, table: Table, shared: Shared) -> Any:
         # A row that another statement has written again in the meantime stays.
         return without(key for key, row in read.items() if rows.get(key) is row)(rows)
 
-    return _by_condition(
+    return _bycondition_of(
         step,
         table,
         "delete",
@@ -219,7 +219,7 @@ def delete_matching(step: Step, table: Table, shared: Shared) -> Any:
 
 
 def update_matching(step: Step, table: Table, shared: Shared) -> Any:
-    condition, matches = _condition(step, shared)
+    condition, matches = condition_of(step, shared)
     value = step.chance.randrange(1000, 2000)
     keys: list[int] = []
     step.keeps_ids = True
@@ -233,7 +233,7 @@ def update_matching(step: Step, table: Table, shared: Shared) -> Any:
     def change(row: Row) -> Row:
         return {**row, CORE.value: value}
 
-    return _by_condition(
+    return _bycondition_of(
         step,
         table,
         "update",
@@ -361,8 +361,8 @@ def several(step: Step, table: Table, shared: Shared) -> Any:
     return None
 
 
-def _condition(step: Step, shared: Shared) -> tuple[str, Callable[[Row], bool]]:
-    """A condition as SQL and on a row of the model; accounts never match."""
+def condition_of(step: Step, shared: Shared) -> tuple[str, Callable[[Row], bool]]:
+    """Draws a condition: as SQL and on a row of the model; accounts never match."""
     kind = step.chance.randrange(3)
     if kind == 0:
         group, least = step.chance.randrange(1, GROUPS), step.chance.randrange(700)
@@ -383,7 +383,7 @@ def _condition(step: Step, shared: Shared) -> tuple[str, Callable[[Row], bool]]:
     return f"{ID} IN ({', '.join(map(str, keys))})", lambda row: row[CORE.key] in keys
 
 
-def _by_condition(
+def _bycondition_of(
     step: Step,
     table: Table,
     verb: str,
