@@ -1,69 +1,22 @@
-"""Has all new tables of a test process encrypted: `python -m pytest -p encrypting ...`.
+"""Has all new tables of a test run encrypted: `python -m pytest -p encrypting ...`.
 
 Tables of version 2 get version 3, which encryption needs. Tables that cannot be encrypted stay as
-they are: those of version 1, of ORC files, or with Bloom filters. Processes that tests start, and
-storage that is made without a catalog or location, have no key service.
+they are: those of version 1, of ORC files, or with Bloom filters. Processes that tests start do the
+same, by `PYTHONPATH`: those of Spark, too.
 """
 
 from __future__ import annotations
 
+import os
+from collections import Counter
 from collections.abc import Mapping
-from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
+from encrypting_processes import always_encrypted
 
-from icebergds.encryption import kms
-from icebergds.encryption.ciphers import open_sealed, seal
-from icebergds.encryption.kms import KMS_IMPL, KMS_TYPE, KeyService
 from icebergds.spec.table_properties import ENCRYPTION_KEY_ID, FORMAT_VERSION
-from icebergds.spec.updates import new_table
-from icebergds.spec.updates.table_updates import TableUpdate
-
-_MASTER_KEY = bytes(range(32))
-_load_kms, _new_table_updates = kms.load_kms, new_table.new_table_updates
-
-
-class Service:
-    """Has any master key."""
-
-    def initialize(self, properties: Mapping[str, str]) -> None: ...
-
-    def wrap_key(self, key: bytes, wrapping_key_id: str) -> bytes:
-        return seal(_MASTER_KEY, key, wrapping_key_id.encode())
-
-    def unwrap_key(self, wrapped: bytes, wrapping_key_id: str) -> bytes:
-        return open_sealed(_MASTER_KEY, wrapped, wrapping_key_id.encode())
-
-    def close(self) -> None: ...
-
-
-def _with_service(properties: Mapping[str, str], where: str) -> KeyService | None:
-    if KMS_TYPE not in properties and KMS_IMPL not in properties:
-        properties = {KMS_IMPL: f"{__name__}.{Service.__name__}"}
-    return _load_kms(properties, where)
-
-
-def _encrypted(
-    schema: Any,
-    *,
-    properties: Mapping[str, str] = new_table.NO_PROPERTIES,
-    format_version: int | None = None,
-    **more: Any,
-) -> list[TableUpdate]:
-    make = partial(_new_table_updates, schema, **more)
-    plain = make(properties=properties, format_version=format_version)
-    version = properties.get(FORMAT_VERSION) or format_version or 2
-    if int(version) < 2 or any(_cannot_be_encrypted(*each) for each in properties.items()):
-        return plain
-    given = {**properties, FORMAT_VERSION: str(max(3, int(version))), ENCRYPTION_KEY_ID.name: "k"}
-    return make(properties=given)
-
-
-def _cannot_be_encrypted(name: str, value: str) -> bool:
-    is_bloom = name.startswith("write.parquet.bloom-filter-enabled")
-    return is_bloom or (name.endswith("format.default") and value.lower() == "orc")
-
 
 CANNOT_HOLD = {
     "api/test_api_row_changes.py::test_position_deletes_of_one_file_add_up": "is of version 2",
@@ -85,10 +38,59 @@ CANNOT_HOLD = {
 """Tests that are skipped on encrypted tables, and why."""
 
 
+_made: Counter[str] = Counter()
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_load_initial_conftests() -> None:
     """Before modules import what this replaces."""
-    kms.load_kms, new_table.new_table_updates = _with_service, _encrypted  # type: ignore[assignment]
+    always_encrypted.install()
+    _encrypt_built_tables()
+    # Folders of what they import at their start.
+    tests = Path(__file__).parent
+    given = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+    paths = [tests / "encrypting_processes", tests, tests.parent, *filter(None, given)]
+    os.environ["PYTHONPATH"] = os.pathsep.join(map(str, paths))
+
+
+def _encrypt_built_tables() -> None:
+    from built.tables import TableBuilder
+
+    make, set_properties = TableBuilder.__init__, TableBuilder.set_properties
+
+    def encrypted(
+        self: TableBuilder,
+        location: Path | str,
+        schema: Any,
+        *,
+        format_version: int = 2,
+        properties: Mapping[str, str] | None = None,
+        **more: Any,
+    ) -> None:
+        given = dict(properties or {})
+        if keys := always_encrypted.with_key(format_version, given):
+            always_encrypted.made.append(str(location))
+            format_version = int(keys.pop(FORMAT_VERSION))
+        given |= keys
+        make(self, location, schema, format_version=format_version, properties=given, **more)
+
+    def keeping_the_key(self: TableBuilder, properties: Mapping[str, str]) -> None:
+        name = ENCRYPTION_KEY_ID.name
+        kept = {k: v for k, v in self.metadata.properties.items() if k == name}
+        set_properties(self, {**properties, **kept})
+
+    TableBuilder.__init__ = encrypted  # type: ignore[method-assign]
+    TableBuilder.set_properties = keeping_the_key  # type: ignore[method-assign]
+
+
+def pytest_runtest_logfinish(nodeid: str) -> None:
+    _made[nodeid.partition("::")[0]] += len(always_encrypted.made)
+    always_encrypted.made.clear()
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    for module, tables in (+_made).items():
+        terminalreporter.write_line(f"{module}: {tables} encrypted tables")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -8,16 +8,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import pyarrow.parquet as pq
-
 from built.contents import snapshot_entries
-from built.files import write_parquet_file
+from built.files import ids_in, write_parquet_file
 from icebergds.catalog.filesystem.commits import create_at_location, location_operations
 from icebergds.commit.operations import TableOperations, TableState
 from icebergds.commit.options import CommitOptions
 from icebergds.commit.snapshot_commit import Action, Committed, commit_snapshot
-from icebergds.encryption import kms
-from icebergds.encryption.key_metadata import data_key_length, new_key_metadata
+from icebergds.encryption.key_metadata import data_key_length
 from icebergds.formats.manifests.manifest_list import read_snapshot_manifests
 from icebergds.io.fileio import FileIO
 from icebergds.scan.plan.files import PlannedFile, plan_files
@@ -104,8 +101,8 @@ class CommitTable:
         """The column `id` of every row of a branch, in order."""
         snapshot = self.metadata.snapshot_by_ref(branch)
         assert snapshot is not None
-        paths = [file.entry.data_file.file_path for file in self.files(snapshot)]
-        return sorted(i for path in paths for i in pq.read_table(path)["id"].to_pylist())
+        files = [file.entry.data_file for file in self.files(snapshot)]
+        return sorted(i for file in files for i in ids_in(file))
 
     def left_over(self) -> set[str]:
         """Names of manifests and manifest lists on disk that no snapshot uses."""
@@ -126,7 +123,7 @@ def create_table(
     schema: Schema = SCHEMA,
 ) -> CommitTable:
     """A new table of `id` and `day` without rows, impatient when it meets other writers."""
-    io = _storage()
+    io = FileIO()
     updates = new_table_updates(
         schema,
         location=str(location),
@@ -141,12 +138,7 @@ def create_table(
 
 def open_table(location: Path) -> CommitTable:
     """The table that is at a location."""
-    return CommitTable(location, location_operations(_storage(), str(location), "db.t"))
-
-
-def _storage() -> FileIO:
-    """The local disk, with the key service of tests on encrypted tables."""
-    return FileIO(key_service=kms.load_kms({}, "the tests"))
+    return CommitTable(location, location_operations(FileIO(), str(location), "db.t"))
 
 
 def data_file(
@@ -159,11 +151,10 @@ def data_file(
     """Writes a data file of rows of one day."""
     spec_id = metadata.default_spec_id if spec_id is None else spec_id
     path = location / "data" / f"{uuid.uuid4()}.parquet"
-    written = write_parquet_file(path, metadata.schema(), [(i, day) for i in ids])
+    rows = [(i, day) for i in ids]
+    key_length = data_key_length(metadata.properties)
+    written = write_parquet_file(path, metadata.schema(), rows, key_length=key_length)
     partition = tuple(
         day if part.source_id == 2 else None for part in metadata.specs_by_id[spec_id].fields
     )
-    # Commits want a key; what is in the file does not matter to them.
-    length = data_key_length(metadata.properties)
-    key = None if length is None else new_key_metadata(length).serialized()
-    return replace(written, spec_id=spec_id, partition=partition, key_metadata=key)
+    return replace(written, spec_id=spec_id, partition=partition)

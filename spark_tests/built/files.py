@@ -10,7 +10,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from icebergds.encryption.key_metadata import new_key_metadata
+from icebergds.encryption.stored_files import key_of_file
 from icebergds.formats.arrow.types import schema_to_arrow, to_array
+from icebergds.formats.parquet.encryption import decryption_options, encryption_options
 from icebergds.spec.manifest import DataFile, FileContent, FileFormat
 from icebergds.spec.schema import Schema
 from icebergds.spec.types import DOUBLE, FLOAT, UNKNOWN, VARIANT, IcebergType, is_scalar
@@ -26,16 +29,26 @@ def write_parquet_file(
     rows: Sequence[Row],
     row_group_size: int | None = None,
     with_metrics: bool = True,
+    key_length: int | None = None,
 ) -> DataFile:
-    """Writes rows as an unpartitioned data file with exact metrics of top-level scalar columns."""
+    """Writes rows as an unpartitioned data file with exact metrics of top-level scalar columns.
+
+    Args:
+        key_length: of the key that it is encrypted with, in bytes; None writes a plain file.
+    """
+    key = None if key_length is None else new_key_metadata(key_length)
     columns = [
         to_array(field.field_type, [row[index] for row in rows])
         for index, field in enumerate(schema.fields)
     ]
     pq.write_table(
-        pa.table(columns, schema=schema_to_arrow(schema)), path, row_group_size=row_group_size
+        pa.table(columns, schema=schema_to_arrow(schema)),
+        path,
+        row_group_size=row_group_size,
+        **encryption_options(key),
     )
-    footer = pq.read_metadata(path)
+    footer = pq.read_metadata(path, **decryption_options(key))
+    length = path.stat().st_size
     values: dict[int, int] = {}
     nulls: dict[int, int] = {}
     nans: dict[int, int] = {}
@@ -59,14 +72,23 @@ def write_parquet_file(
         spec_id=0,
         partition=(),
         record_count=len(rows),
-        file_size_in_bytes=path.stat().st_size,
+        file_size_in_bytes=length,
         value_counts=values,
         null_value_counts=nulls,
         nan_value_counts=nans,
         lower_bounds=lower,
         upper_bounds=upper,
         split_offsets=tuple(_start_of(footer, i) for i in range(footer.num_row_groups)),
+        key_metadata=None if key is None else key.of_length(length).serialized(),
     )
+
+
+def ids_in(file: DataFile) -> list[int]:
+    """The column `id` of a Parquet file, in its order."""
+    key = key_of_file(file.key_metadata, file.file_path)
+    read = pq.read_table(file.file_path, columns=["id"], **decryption_options(key))
+    ids: list[int] = read["id"].to_pylist()
+    return ids
 
 
 def _ordered(values: Sequence[Any], field_type: IcebergType) -> list[Any]:

@@ -7,6 +7,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from built.keys import write_stream
+from icebergds.encryption.key_metadata import data_key_length
 from icebergds.formats.manifests.manifest import INHERITED, read_manifest, write_manifest
 from icebergds.io.fileio import FileIO
 from icebergds.spec.manifest import (
@@ -106,7 +108,7 @@ class ManifestWriter:
             history=metadata.schema_history,
         )
         path = self.directory / f"{uuid.uuid4()}-m0.avro"
-        path.write_bytes(data)
+        length, key = write_stream(path, data, data_key_length(metadata.properties))
 
         def of(status: ManifestEntryStatus) -> list[DataFile]:
             return [entry.data_file for entry in entries if entry.status is status]
@@ -116,7 +118,7 @@ class ManifestWriter:
         deleted = of(ManifestEntryStatus.DELETED)
         return ManifestFile(
             manifest_path=str(path),
-            manifest_length=len(data),
+            manifest_length=length,
             partition_spec_id=spec_id,
             content=content,
             sequence_number=number,
@@ -129,6 +131,7 @@ class ManifestWriter:
             existing_rows_count=sum(file.record_count for file in existing),
             deleted_rows_count=sum(file.record_count for file in deleted),
             partitions=self._summaries(spec, [*added, *existing]) if self.with_summaries else (),
+            key_metadata=None if key is None else key.serialized(),
         )
 
     def _summaries(

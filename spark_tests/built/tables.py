@@ -14,8 +14,11 @@ from typing import Any
 
 from built.data_files import write_file
 from built.files import Row, write_parquet_file
+from built.keys import keys_of_list, write_stream
 from built.manifests import ManifestWriter, with_row_ids
 from built.rows import record_batch
+from icebergds.commit.operations import TableState
+from icebergds.encryption.key_metadata import data_key_length
 from icebergds.formats.deletes.deletion_vector import encode_deletion_vector
 from icebergds.formats.deletes.positions import PositionSet
 from icebergds.formats.manifests.manifest_list import read_snapshot_manifests, write_manifest_list
@@ -46,7 +49,7 @@ class TableBuilder:
         schema: the table's schema.
         spec: the partition spec; unpartitioned by default.
         format_version: 1, 2 or 3.
-        properties: table properties.
+        properties: table properties; with `encryption.key-id`, all files are encrypted.
     """
 
     def __init__(
@@ -78,12 +81,16 @@ class TableBuilder:
             properties=dict(properties or {}),
         )
         self.version = 0
-        self.io = FileIO()
         self._write_metadata()
 
     @property
     def schema(self) -> Schema:
         return self.metadata.schema()
+
+    @property
+    def io(self) -> FileIO:
+        """The local disk, with the keys of the table."""
+        return TableState("the table", self.metadata_location, self.metadata, FileIO()).io
 
     @property
     def metadata_location(self) -> str:
@@ -130,9 +137,11 @@ class TableBuilder:
         schema = schema or self.schema
         path = self._path("data", file_format)
         if file_format is FileFormat.PARQUET:
-            written = write_parquet_file(path, schema, rows, row_group_size, with_metrics)
+            written = write_parquet_file(
+                path, schema, rows, row_group_size, with_metrics, self._key_length
+            )
         else:
-            written = _written(path, schema, rows, file_format, FileContent.DATA)
+            written = self._written(path, schema, rows, file_format, FileContent.DATA)
         return replace(written, partition=partition, spec_id=self._spec_id(spec_id))
 
     def position_deletes(
@@ -148,9 +157,9 @@ class TableBuilder:
         schema = Schema((DELETE_FILE_PATH, DELETE_POS))
         path = self._path("deletes", file_format)
         if file_format is FileFormat.PARQUET:
-            written = write_parquet_file(path, schema, rows)
+            written = write_parquet_file(path, schema, rows, key_length=self._key_length)
         else:
-            written = _written(path, schema, rows, file_format, FileContent.POSITION_DELETES)
+            written = self._written(path, schema, rows, file_format, FileContent.POSITION_DELETES)
         return replace(
             written,
             content=FileContent.POSITION_DELETES,
@@ -185,9 +194,13 @@ class TableBuilder:
         key_schema = Schema(fields)
         path = self._path("keys", file_format)
         if file_format is FileFormat.PARQUET:
-            written = write_parquet_file(path, key_schema, keys, None, with_metrics)
+            written = write_parquet_file(
+                path, key_schema, keys, None, with_metrics, self._key_length
+            )
         else:
-            written = _written(path, key_schema, keys, file_format, FileContent.EQUALITY_DELETES)
+            written = self._written(
+                path, key_schema, keys, file_format, FileContent.EQUALITY_DELETES
+            )
         return replace(
             written,
             content=FileContent.EQUALITY_DELETES,
@@ -216,7 +229,7 @@ class TableBuilder:
         ]
         data, placed = encode_puffin(blobs)
         path = self._path("vectors", "puffin")
-        path.write_bytes(data)
+        length, key = write_stream(path, data, self._key_length)
         return [
             DataFile(
                 content=FileContent.POSITION_DELETES,
@@ -225,10 +238,11 @@ class TableBuilder:
                 spec_id=data_file.spec_id,
                 partition=data_file.partition,
                 record_count=len(set(deleted)),
-                file_size_in_bytes=len(data),
+                file_size_in_bytes=length,
                 referenced_data_file=data_file.file_path,
                 content_offset=blob.offset,
                 content_size_in_bytes=blob.length,
+                key_metadata=None if key is None else key.serialized(),
             )
             for (data_file, deleted), blob in zip(positions, placed, strict=True)
         ]
@@ -324,16 +338,16 @@ class TableBuilder:
         version = metadata.format_version
         parent_id = None if parent is None else parent.snapshot_id
         path = self.location / "metadata" / f"snap-{snapshot_id}-{uuid.uuid4()}.avro"
-        path.write_bytes(
-            write_manifest_list(
-                manifests,
-                format_version=version,
-                snapshot_id=snapshot_id,
-                parent_snapshot_id=parent_id,
-                sequence_number=number,
-                first_row_id=metadata.next_row_id if version >= 3 else None,
-            )
+        data = write_manifest_list(
+            manifests,
+            format_version=version,
+            snapshot_id=snapshot_id,
+            parent_snapshot_id=parent_id,
+            sequence_number=number,
+            first_row_id=metadata.next_row_id if version >= 3 else None,
         )
+        _, list_key = write_stream(path, data, self._key_length)
+        keys = keys_of_list(metadata, list_key)
         timestamp_ms = metadata.last_updated_ms + 1000
         snapshot = Snapshot(
             snapshot_id=snapshot_id,
@@ -345,6 +359,7 @@ class TableBuilder:
             schema_id=metadata.current_schema_id,
             first_row_id=metadata.next_row_id if version >= 3 else None,
             added_rows=next_row_id - metadata.next_row_id if version >= 3 else None,
+            key_id=keys[-1].key_id if keys else None,
         )
         on_main = branch == "main"
         log = metadata.snapshot_log
@@ -360,9 +375,27 @@ class TableBuilder:
                 else log,
                 refs={**metadata.refs, branch: SnapshotRef(snapshot_id, RefType.BRANCH)},
                 next_row_id=next_row_id,
+                encryption_keys=(*metadata.encryption_keys, *keys),
             )
         )
         return snapshot_id
+
+    @property
+    def _key_length(self) -> int | None:
+        return data_key_length(self.metadata.properties)
+
+    def _written(
+        self,
+        path: Path,
+        schema: Schema,
+        rows: Sequence[Row],
+        file_format: FileFormat,
+        content: FileContent,
+    ) -> DataFile:
+        """A file as write tasks of a format write it."""
+        batch = record_batch(schema, rows)
+        given = self.metadata.properties if self._key_length is not None else None
+        return write_file(path, schema, [batch], given, file_format=file_format, content=content)
 
     def _replace_metadata(self, metadata: TableMetadata) -> None:
         self.metadata = metadata
@@ -373,11 +406,3 @@ class TableBuilder:
         Path(self.metadata_location).write_bytes(serialise_metadata(self.metadata))
         hint = self.location / "metadata" / "version-hint.text"
         hint.write_text(str(self.version))
-
-
-def _written(
-    path: Path, schema: Schema, rows: Sequence[Row], file_format: FileFormat, content: FileContent
-) -> DataFile:
-    """A file as write tasks of a format write it."""
-    batch = record_batch(schema, rows)
-    return write_file(path, schema, [batch], file_format=file_format, content=content)

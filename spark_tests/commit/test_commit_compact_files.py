@@ -7,9 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-import pyarrow.parquet as pq
 import pytest
 from built.commit_tables import CommitTable, create_table
+from built.files import ids_in
 
 from icebergds.commit.compact_files import AppliedDeletes, CompactFiles
 from icebergds.commit.data_files import Append
@@ -61,7 +61,7 @@ def _compaction(table: CommitTable, ids: list[int]) -> CompactFiles:
     """Replaces the files of some rows, one each, by one file."""
     of_day = {i: i % 2 for i in ids}
     planned = table.files()
-    chosen = [file.entry for file in planned if _id(file.entry.data_file.file_path) in of_day]
+    chosen = [file.entry for file in planned if ids_in(file.entry.data_file)[0] in of_day]
     return CompactFiles(
         PackedEntries.of(chosen),
         (table.file(ids, None),),
@@ -71,8 +71,3 @@ def _compaction(table: CommitTable, ids: list[int]) -> CompactFiles:
         table.head.snapshot_id,
         table.head.sequence_number,
     )
-
-
-def _id(path: str) -> int:
-    found: list[int] = pq.read_table(path)["id"].to_pylist()
-    return found[0]

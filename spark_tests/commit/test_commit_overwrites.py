@@ -27,6 +27,7 @@ from icebergds.commit.options import IsolationLevel
 from icebergds.commit.replace_partitions import ReplacePartitions
 from icebergds.commit.validation import Isolation
 from icebergds.commit.workspace import Workspace
+from icebergds.encryption.key_metadata import data_key_length
 from icebergds.errors import InvalidFilterError, ValidationError
 from icebergds.expr.nodes import TRUE
 from icebergds.expr.sql import parse_filter
@@ -163,7 +164,8 @@ def test_partitions_of_nan_and_of_both_zeros_are_told_apart(tmp_path: Path) -> N
     table = create_table(tmp_path / "t", spec=spec, schema=schema)
 
     def file(i: int, x: float) -> object:
-        written = write_parquet_file(tmp_path / f"t/data/{i}.parquet", schema, [(i, x)])
+        path, length = tmp_path / f"t/data/{i}.parquet", data_key_length(table.metadata.properties)
+        written = write_parquet_file(path, schema, [(i, x)], key_length=length)
         return replace(written, partition=(x,))
 
     first = tuple(file(i, x) for i, x in enumerate((math.nan, 0.0, -0.0, 1.0)))

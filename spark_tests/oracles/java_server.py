@@ -175,6 +175,21 @@ class Server:
         """Runs a statement of Spark SQL; the Hadoop catalog is `oracle`."""
         return [list(row) for row in self._iceberg.sql(statement)]
 
+    def stream(self, table: str, directory: str, options: Mapping[str, str]) -> list[list[Any]]:
+        """All rows that a streaming query has read so far, after it has read what is there now.
+
+        Args:
+            table: its name in Spark.
+            directory: what the query keeps is here; a new directory is a new query.
+            options: those of the read.
+        """
+        copy = f"{directory}/copy"
+        reader = self._iceberg.spark.readStream.format("iceberg").options(**options)
+        writer = reader.table(table).writeStream.format("parquet").trigger(availableNow=True)
+        writer = writer.option("checkpointLocation", f"{directory}/checkpoint")
+        writer.start(copy).awaitTermination()
+        return [list(row) for row in self._iceberg.spark.read.parquet(copy).collect()]
+
     def partition_statistics(self, table: str, snapshot_id: int) -> list[dict[str, Any]]:
         """The rows of a snapshot's partition statistics file; partition values as texts."""
         java = self._iceberg.load(table).java

@@ -11,7 +11,6 @@ from built.tables import TableBuilder
 from icebergds.expr.bind import bind
 from icebergds.expr.nodes import TRUE
 from icebergds.expr.sql import parse_filter
-from icebergds.io.fileio import FileIO
 from icebergds.scan.plan.counts import FileCounts, ManifestCounts, PlanCounts, count_plan
 from icebergds.scan.plan.files import plan_files
 from icebergds.spec.manifest import ManifestContent, ManifestFile
@@ -43,7 +42,7 @@ def builder(tmp_path: Path) -> TableBuilder:
 def counts(builder: TableBuilder, filter: str | None = None) -> PlanCounts:
     bound = TRUE if filter is None else bind(parse_filter(filter), SCHEMA)
     snapshot = builder.metadata.current_snapshot()
-    return plan_files(FileIO(), builder.metadata, snapshot, SCHEMA, bound).counts
+    return plan_files(builder.io, builder.metadata, snapshot, SCHEMA, bound).counts
 
 
 def test_without_a_filter_everything_is_kept(builder: TableBuilder) -> None:

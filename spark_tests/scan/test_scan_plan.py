@@ -9,8 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import pyarrow.parquet as pq
 import pytest
+from built.files import ids_in
 from built.scans import task_groups_of
 from built.tables import TableBuilder
 
@@ -572,9 +572,7 @@ def _rows(table: TableBuilder, filter: str | None = None) -> list[int]:
 
 def _ids(files: Sequence[PlannedFile]) -> list[int]:
     """The least id of each file."""
-    return sorted(
-        min(pq.read_table(file.entry.data_file.file_path)["id"].to_pylist()) for file in files
-    )
+    return sorted(min(ids_in(file.entry.data_file)) for file in files)
 
 
 def _day_of(file: PlannedFile) -> Any:

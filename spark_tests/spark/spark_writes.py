@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import pyarrow.parquet as pq
 from built.contents import files_besides_metadata, live_files
+from built.files import ids_in
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 from spark_reads import message_of
@@ -46,4 +46,4 @@ def refused(df: DataFrame, path: Path, mode: str = "append", **options: Any) -> 
 
 def ids_in_files(path: Path) -> list[list[int]]:
     """The ids in each live Parquet file, in the order they are stored."""
-    return [pq.read_table(f.file_path)["id"].to_pylist() for f in live_files(path)]
+    return [ids_in(f) for f in live_files(path)]

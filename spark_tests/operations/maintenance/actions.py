@@ -28,9 +28,7 @@ from orphans import age, change, plant
 
 from icebergds import Table
 from icebergds.formats.manifests.manifest_list import read_snapshot_manifests
-from icebergds.io.fileio import FileIO
 from icebergds.scan.read.delete_cache import DELETES
-from icebergds.spec.metadata import TableMetadata
 from icebergds.spec.snapshot import RefType, SnapshotRef
 from icebergds.spec.updates.table_updates import SetSnapshotRef
 
@@ -180,7 +178,7 @@ class Place:
         """Leaves exactly the files that are needed, of all that are old by now."""
         self._age()
         self.table.remove_orphan_files()
-        assert self.files_now() - _needed(self.table.metadata, self.table.metadata_location) == {
+        assert self.files_now() - _needed(self.table) == {
             path for path in self.files_now() if path.name == "version-hint.text"
         }
 
@@ -188,7 +186,7 @@ class Place:
         """New files that nothing refers to."""
         table = self.table
         new = self.files_now() - self.files
-        return new - _needed(table.metadata, table.metadata_location)
+        return new - _needed(table)
 
     def _age(self) -> None:
         for path in self.files_now():
@@ -214,12 +212,13 @@ def _rows(table: Table, **scan: Any) -> Rows:
     return sorted(tuple(row.values()) for row in found)
 
 
-def _needed(metadata: TableMetadata, metadata_location: str) -> set[Path]:
+def _needed(table: Table) -> set[Path]:
     """The files that any snapshot reads, and the metadata files of the log."""
-    needed = {metadata_location, *(entry.metadata_file for entry in metadata.metadata_log)}
+    metadata = table.metadata
+    needed = {table.metadata_location, *(entry.metadata_file for entry in metadata.metadata_log)}
     for snapshot in metadata.snapshots:
         needed |= {str(snapshot.manifest_list)}
-        needed |= {m.manifest_path for m in read_snapshot_manifests(FileIO(), snapshot)}
-        entries = snapshot_entries(FileIO(), metadata, snapshot, live_only=True)
+        needed |= {m.manifest_path for m in read_snapshot_manifests(table.io, snapshot)}
+        entries = snapshot_entries(table.io, metadata, snapshot, live_only=True)
         needed |= {entry.data_file.file_path for entry in entries}
     return {Path(location.removeprefix("file://")) for location in needed}

@@ -14,7 +14,6 @@ from strategies.large_keys import perhaps_in_parts
 from strategies.random_tables import RandomTable
 
 from icebergds.api.table import Table, load_table
-from icebergds.io.fileio import FileIO
 from icebergds.scan.plan.live_deletes import live_deletes
 from icebergds.spec.manifest import FileContent
 from icebergds.spec.snapshot import RefType
@@ -73,5 +72,5 @@ def _head(table: Table, branch: str) -> int:
 
 def _equality_deletes(table: Table, branch: str) -> int:
     head = table.metadata.snapshots_by_id[_head(table, branch)]
-    entries = live_deletes(FileIO(), table.metadata, head)
+    entries = live_deletes(table.io, table.metadata, head)
     return sum(e.data_file.content is FileContent.EQUALITY_DELETES for e in entries)

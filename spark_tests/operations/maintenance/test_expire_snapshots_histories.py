@@ -32,10 +32,10 @@ _Row = tuple[Any, ...]
 _NOW_AGE = 40 * 365 * 24 * 60 * 60 * 1000
 
 
-def _reached(metadata: TableMetadata, snapshot: Snapshot) -> set[str]:
+def _reached(io: FileIO, metadata: TableMetadata, snapshot: Snapshot) -> set[str]:
     """The manifest list, manifests and live files of a snapshot."""
-    entries = snapshot_entries(FileIO(), metadata, snapshot, live_only=True)
-    manifests = read_snapshot_manifests(FileIO(), snapshot)
+    entries = snapshot_entries(io, metadata, snapshot, live_only=True)
+    manifests = read_snapshot_manifests(io, snapshot)
     return {
         str(snapshot.manifest_list),
         *(manifest.manifest_path for manifest in manifests),
@@ -157,7 +157,7 @@ class _History:
         snapshot = snapshot or metadata.snapshot_by_ref(self.branch)
         if snapshot is None:
             return []
-        entries = snapshot_entries(FileIO(), metadata, snapshot, live_only=True)
+        entries = snapshot_entries(self.builder.io, metadata, snapshot, live_only=True)
         files = [entry.data_file for entry in entries]
         return [file for file in files if content in (None, file.content)]
 
@@ -212,7 +212,7 @@ def test_an_expiry_removes_exactly_what_only_expired_snapshots_reach(data: st.Da
 
 def _expire_and_check(data: st.DataObject, table: Table, location: Path) -> None:
     before, rows, files = table.metadata, _rows(table), _files(location)
-    reached = {s.snapshot_id: _reached(before, s) for s in before.snapshots}
+    reached = {s.snapshot_id: _reached(table.io, before, s) for s in before.snapshots}
     times = [snapshot.timestamp_ms for snapshot in before.snapshots]
     older_than = data.draw(st.sampled_from([*times, times[-1] + 1]))
     retain_last = data.draw(st.none() | st.integers(1, 3))
@@ -293,6 +293,7 @@ def _check(location: Path, held: dict[int, set[str]]) -> None:
     metadata = table.metadata
     for snapshot_id, paths in held.items():
         assert table.paths(metadata.snapshots_by_id[snapshot_id]) == paths
-    used = set[str]().union(*(_reached(metadata, s) for s in metadata.snapshots))
+    io = table.state.io
+    used = set[str]().union(*(_reached(io, metadata, s) for s in metadata.snapshots))
     hint = str(location / "metadata" / "version-hint.text")
     assert _files(location) - {hint} == used

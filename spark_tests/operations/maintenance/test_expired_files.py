@@ -45,7 +45,7 @@ def _names(builder: TableBuilder, directory: str = "data") -> set[str]:
 
 def _manifests(builder: TableBuilder, snapshot_id: int) -> list[str]:
     snapshot = builder.metadata.snapshots_by_id[snapshot_id]
-    return [m.manifest_path for m in read_snapshot_manifests(FileIO(), snapshot)]
+    return [m.manifest_path for m in read_snapshot_manifests(builder.io, snapshot)]
 
 
 def test_files_are_counted_by_kind(builder: TableBuilder) -> None:

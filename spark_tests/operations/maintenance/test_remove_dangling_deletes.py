@@ -70,7 +70,7 @@ def _attached(table: CommitTable, snapshot: Snapshot | None = None) -> dict[str,
 
 def _deletes(table: CommitTable) -> set[_File]:
     """The live delete files."""
-    entries = snapshot_entries(FileIO(), table.metadata, table.head, live_only=True)
+    entries = snapshot_entries(table.state.io, table.metadata, table.head, live_only=True)
     return {_file(entry.data_file) for entry in entries if entry.data_file.content}
 
 
