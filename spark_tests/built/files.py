@@ -83,11 +83,15 @@ def write_parquet_file(
     )
 
 
+def table_in(file: DataFile, columns: list[str] | None = None) -> pa.Table:
+    """What a Parquet file holds, as Arrow reads it."""
+    key = key_of_file(file.key_metadata, file.file_path)
+    return pq.ParquetFile(file.file_path, **decryption_options(key)).read(columns)
+
+
 def ids_in(file: DataFile) -> list[int]:
     """The column `id` of a Parquet file, in its order."""
-    key = key_of_file(file.key_metadata, file.file_path)
-    read = pq.read_table(file.file_path, columns=["id"], **decryption_options(key))
-    ids: list[int] = read["id"].to_pylist()
+    ids: list[int] = table_in(file, ["id"])["id"].to_pylist()
     return ids
 
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from built.delta_tables import BY_DATA, BY_ID, UNPARTITIONED, DeltaTable
+from built.files import table_in
 from built.write_plans import files_under
 from effort import examples
 from hypothesis import given, strategies as st
@@ -62,7 +62,7 @@ def _of(files: Sequence[DataFile], content: FileContent) -> list[DataFile]:
 
 def _keys(files: Sequence[DataFile]) -> list[dict[str, Any]]:
     deletes = _of(files, FileContent.EQUALITY_DELETES)
-    return [row for file in deletes for row in pq.ParquetFile(file.file_path).read().to_pylist()]
+    return [row for file in deletes for row in table_in(file).to_pylist()]
 
 
 def _upserted(location: Path, version: int = 2, **more: Any) -> DeltaTable:
@@ -110,7 +110,7 @@ def test_equality_deletes_are_described_as_the_format_wants(tmp_path: Path) -> N
     assert (file.equality_ids, file.sort_order_id, file.record_count) == ((1,), None, 1)
     assert file.lower_bounds[1] == file.upper_bounds[1] == (2).to_bytes(8, "little")
     assert file.file_path.endswith("-deletes.parquet")
-    (field,) = pq.read_schema(file.file_path)
+    (field,) = table_in(file).schema
     assert (field.name, field.metadata[b"PARQUET:field_id"]) == ("id", b"1")
 
 

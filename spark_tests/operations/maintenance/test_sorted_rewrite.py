@@ -7,10 +7,10 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-import pyarrow.parquet as pq
 import pytest
 from built.contents import live_files, unused_files
 from built.delta_tables import BY_DATA, DeltaTable
+from built.files import ids_in
 from effort import examples
 from hypothesis import HealthCheck, given, strategies as st
 from local_shuffle import LocalShuffle
@@ -73,16 +73,12 @@ def rows_in(table: DeltaTable) -> Counter[str]:
     return Counter(repr([row[name] for name in names]) for row in table.read())
 
 
-def ids_in(path: str) -> list[int]:
-    return pq.read_table(path)["id"].to_pylist()
-
-
 def test_new_files_are_sorted_do_not_overlap_and_are_near_the_target_size(tmp_path: Path) -> None:
     table = mixed(tmp_path)
     before, options = table.rows(), quarter_of(tmp_path)
     rewrite_sorted(table, by(1, SortDirection.DESC), options)
     assert table.rows() == before
-    files = [ids_in(file.file_path) for file in live_files(tmp_path)]
+    files = [ids_in(file) for file in live_files(tmp_path)]
     files.sort(reverse=True)
     assert len(files) >= 4
     assert [number for ids in files for number in ids] == list(range(3999, -1, -1))
@@ -113,7 +109,7 @@ def test_rows_of_other_specs_are_sorted_in_each_new_partition(
     assert Counter(file.partition for file in files) == {(text,): 1 for text in "012"}
     if curve is None:
         for file in files:
-            ids = ids_in(file.file_path)
+            ids = ids_in(file)
             assert ids == sorted(ids)
 
 
@@ -152,7 +148,7 @@ def test_blocks_and_ranges_are_small(tmp_path: Path, monkeypatch: pytest.MonkeyP
     rewrite_sorted(table)
     assert max(nbytes for nbytes, _ in seen) < 8000
     assert max(block for _, block in seen) < 3000
-    assert ids_in(live_files(tmp_path)[0].file_path) == list(range(4000))
+    assert ids_in(live_files(tmp_path)[0]) == list(range(4000))
 
 
 def test_the_sample_is_of_few_rows_and_of_key_columns_only(
@@ -222,6 +218,6 @@ def test_ranges_follow_one_another(tmp_path: Path) -> None:
     table = mixed(tmp_path)
     options = {"shuffle-partitions-per-file": "16", **quarter_of(tmp_path)}
     rewrite_sorted(table, BY_ID, options)
-    files = sorted(ids_in(file.file_path) for file in live_files(tmp_path))
+    files = sorted(ids_in(file) for file in live_files(tmp_path))
     assert all(a[-1] < b[0] for a, b in pairwise(files))
     assert [number for ids in files for number in ids] == list(range(4000))
