@@ -20,11 +20,13 @@ from icebergds.spec.table_properties import ENCRYPTION_KEY_ID, FORMAT_VERSION
 
 _WHY: Mapping[str, Sequence[str]] = {
     "is of version 2": [
+        "api/test_api_creation.py::test_types_of_a_later_version_are_refused_by_an_earlier",
         "api/test_api_evolution.py::test_defaults_need_version_3",
         "api/test_api_row_changes.py::test_position_deletes_of_one_file_add_up",
         "api/test_api_row_changes.py::"
         "test_rows_that_got_ids_since_they_were_read_are_not_moved_without_them",
         "api/test_api_seen.py::test_a_table_shows_in_a_few_lines",
+        "api/test_api_spark_changes.py::test_updates_need_a_key_where_rows_have_no_ids",
         "commit/test_commit_row_delta.py::"
         "test_compaction_against_a_stream_of_deletes_ends_in_one_or_the_other",
         "commit/test_commit_row_delta.py::test_position_delete_files_have_no_place_in_version_3",
@@ -35,9 +37,10 @@ _WHY: Mapping[str, Sequence[str]] = {
         "commit/test_commit_row_delta.py::test_vectors_have_no_place_in_version_2",
         "operations/maintenance/test_convert_equality_deletes.py::"
         "test_equality_deletes_become_position_deletes[2]",
-        "operations/maintenance/test_convert_equality_deletes.py::test_every_file_format",
+        "operations/maintenance/test_convert_equality_deletes.py::test_every_file_format[avro]",
+        "operations/maintenance/test_convert_equality_deletes.py::test_every_file_format[parquet]",
         "operations/maintenance/test_convert_equality_deletes.py::"
-        "test_position_delete_files_have_the_tables_granularity",
+        "test_position_delete_files_have_the_tables_granularity[partition-1]",
         "operations/maintenance/test_convert_equality_deletes.py::"
         "test_rows_deleted_by_position_are_not_deleted_again[2]",
         "operations/maintenance/test_failing_tasks.py::"
@@ -55,6 +58,8 @@ _WHY: Mapping[str, Sequence[str]] = {
         "write/test_write_keyed_delta.py::test_the_last_row_of_a_key_counts[2]",
     ],
     "reads or writes a manifest or a manifest list without its key": [
+        "api/test_api_spark_changes.py::"
+        "test_changes_of_a_range_are_those_of_the_feed_and_lead_to_its_end",
         "api/test_api_stream_read.py::"
         "test_files_with_other_counts_end_a_stream_unless_it_only_warns",
         "commit/test_commit_append.py::test_sequence_numbers_are_inherited_from_the_manifest_list",
@@ -68,6 +73,13 @@ _WHY: Mapping[str, Sequence[str]] = {
         "scan/test_scan_plan.py::test_manifests_of_unknown_counts_are_opened",
         "scan/test_scan_plan.py::test_summaries_of_nulls_alone_keep_their_manifest_for_nulls",
         "scan/test_scan_plan.py::test_summaries_that_are_missing_prune_nothing",
+    ],
+    "reads a data file without its key": [
+        "api/test_api_shredded_variants.py::test_an_option_of_a_write_shreds",
+        "api/test_api_shredded_variants.py::test_every_change_keeps_variants",
+    ],
+    "names all properties of a table": [
+        "api/test_api_creation.py::test_a_table_has_the_rows_columns_and_the_layout_asked_for",
     ],
     "writes a data file that is not encrypted": [
         "api/test_api_table.py::test_files_without_ids_are_read_through_the_name_mapping",
