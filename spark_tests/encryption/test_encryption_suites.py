@@ -87,6 +87,7 @@ _MODULES = [
     ],
     [
         "operations/maintenance/test_action_meanwhile.py",
+        "operations/maintenance/test_maintain.py",
         "operations/maintenance/test_rewrite_data_files.py",
         "operations/test_operations_read_marks.py",
         "operations/test_operations_replace.py",

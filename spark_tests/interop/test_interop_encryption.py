@@ -10,7 +10,6 @@ import pytest
 from hive_server import HiveServer
 from java_process import JavaProcess
 from moto_server import REGION, MotoServer
-from pyspark.sql import SparkSession
 from shared_catalog import ROWS, Lake, rows
 
 import icebergds
@@ -138,61 +137,6 @@ def _write_in_turn(lake: Lake, table: icebergds.Table) -> None:
 
 _Change = tuple[int, str, str]
 """Id, `s`, and what kind of change it is."""
-
-
-def test_streams_and_change_feeds_follow_what_java_writes(
-    lake: Lake, key: str, spark: SparkSession, tmp_path: Path
-) -> None:
-    properties = _encrypted(key, **{"write.delete.mode": "merge-on-read"})
-    lake.sql(
-        "CREATE TABLE {db}.t (id BIGINT, s STRING) USING iceberg PARTITIONED BY (s) "
-        f"TBLPROPERTIES ({_in_sql(properties)})"
-    )
-    table = lake.ours().load_table(lake.table("t"))
-    kinds = ROWS.append(pa.field("kind", pa.string()))
-    copy = lake.ours().create_table(lake.table("copy"), kinds, properties=_encrypted(key))
-    rewriting = f"rewrite_data_files('{lake.table('t')}', options => map('rewrite-all', 'true'))"
-    steps: list[tuple[list[str], set[_Change]]] = [
-        (
-            ["INSERT INTO {db}.t VALUES (1, 'a'), (2, 'b'), (3, 'b')"],
-            {(1, "a", "INSERT"), (2, "b", "INSERT"), (3, "b", "INSERT")},
-        ),
-        (
-            ["DELETE FROM {db}.t WHERE id = 2", "UPDATE {db}.t SET s = 'c' WHERE id = 3"],
-            {(2, "b", "DELETE"), (3, "b", "DELETE"), (3, "c", "INSERT")},
-        ),
-        (
-            ["CALL {c}.system." + rewriting, "INSERT INTO {db}.t VALUES (4, 'a')"],
-            {(4, "a", "INSERT")},
-        ),
-    ]
-    seen: set[_Change] = set()
-    last: int | None = None
-    for statements, changes in steps:
-        for statement in statements:
-            lake.sql(statement)
-        _copied(lake, spark, tmp_path / "checkpoint")
-        seen |= changes
-        # As we read what the stream wrote, and as Java does.
-        assert _triples(copy.refresh().scan().to_arrow()) == seen
-        assert {tuple(row) for row in lake.sql("SELECT id, s, kind FROM {db}.copy")} == seen
-        if last is not None:
-            feed = table.refresh().changes(last, columns=["id", "s", "_change_type"]).to_arrow()
-            assert _triples(feed) == changes
-        last = table.refresh().metadata.current_snapshot_id
-    assert copy.scan().count() == len(seen)
-    _nothing_is_plain(copy)
-
-
-def _copied(lake: Lake, spark: SparkSession, checkpoint: Path) -> None:
-    """Writes the changes of the table `t` since the last time to the table `copy`."""
-    options = {f"catalog.{name}": value for name, value in {**lake.properties, **lake.more}.items()}
-    options["catalog"] = lake.name
-    reader = spark.readStream.format("icebergpy").options(**options, **{"read-change-feed": "true"})
-    changes = reader.load(lake.table("t")).selectExpr("id", "s", "_change_type AS kind")
-    writer = changes.writeStream.format("icebergpy").options(**options)
-    writer = writer.option("checkpointLocation", str(checkpoint)).trigger(availableNow=True)
-    writer.start(lake.table("copy")).awaitTermination()
 
 
 def _triples(found: pa.Table) -> set[_Change]:
