@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from icebergds.commit.base import CommitBase, require_branch
 from icebergds.commit.compared_files import ComparedFiles, CompressedFiles
+from icebergds.commit.conversion_progress import ConversionProgress
 from icebergds.commit.file_selection import FileKey, file_key, require_removed, these_files
 from icebergds.commit.merging import merged_manifests
 from icebergds.commit.new_snapshot import NewSnapshot
@@ -32,7 +33,7 @@ from icebergds.spec.manifest import (
     ManifestEntry,
     ManifestFile,
 )
-from icebergds.spec.snapshot import CONVERT_EQUALITY_DELETES, OWN_OPERATION
+from icebergds.spec.snapshot import CONVERSION_PROGRESS, CONVERT_EQUALITY_DELETES, OWN_OPERATION
 
 _Read = TypeVar("_Read")
 _ENTRIES_AT_A_TIME = 256
@@ -80,6 +81,7 @@ class ConversionBase:
         targets: the equality deletes to convert.
         applying: finds those of the targets that may apply to a data file.
         position_delete_paths: all position delete files of the snapshot.
+        before: what earlier conversions in parts have compared.
     """
 
     snapshot_id: int
@@ -87,6 +89,25 @@ class ConversionBase:
     targets: Sequence[ManifestEntry]
     applying: Callable[[ManifestEntry], Iterable[ManifestEntry]]
     position_delete_paths: frozenset[str]
+    before: ConversionProgress | None = None
+
+    def open(self, columns: EntryColumns) -> Iterator[FileKey]:
+        """Yields the targets with which data files are still to be compared."""
+        parts = [(columns, -1)]
+        if (before := self.before) is not None:
+            is_covered = before.covers(
+                columns.data_sequence_number, columns.file_sequence_number, columns.file_path
+            )
+            parts = [
+                (columns.filter(~is_covered), -1),
+                (columns.filter(is_covered), before.deletes),
+            ]
+        newest = max((target.file_sequence_number for target in self.targets), default=-1)
+        for part, known in parts:
+            for entry in _few_at_a_time(part) if newest > known else ():
+                for delete in self.applying(entry):
+                    if delete.file_sequence_number > known:
+                        yield file_key(delete.data_file)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +132,9 @@ class ConvertDeletes:
     """Adds position deletes, and removes the equality deletes that no data file needs any longer.
 
     An equality delete file is removed if every live data file of the branch to which it may apply
-    has been compared with it. New deletes that do not help to remove one are not added.
+    has been compared with it. New deletes that do not help to remove one are not added, except by a
+    conversion in parts: it adds those of the data files that it has compared, and records how far
+    it has come, while the equality deletes stay until the other data files were compared, too.
 
     The snapshot's operation is `overwrite`, although no row changes: writers of this and of other
     libraries that replace data files or delete rows look for new position deletes in `overwrite`
@@ -129,12 +152,14 @@ class ConvertDeletes:
 
     Attributes:
         strict: raise ConversionOutdatedError if concurrent commits left something to convert.
+        progress: how far a conversion in parts has come; None if all data files were compared.
         outcome: what the last attempt commits, or that there is nothing to commit.
     """
 
     base: ConversionBase
     units: Sequence[ConvertedUnit]
     strict: bool
+    progress: ConversionProgress | None = None
     outcome: Conversion | None = None
     _used: Mask | None = field(default=None, init=False)
 
@@ -153,23 +178,28 @@ class ConvertDeletes:
         # Whether the new deletes delete exactly what the equality deletes do.
         is_hit = (files.rows > 0) & ~data.is_gone
         is_valid = ~files.with_unit(is_hit & (data.is_changed | files.are_outdated(deletes)))
-        needed = data.needed | files.keys_of(is_hit & ~is_valid)
-        needed &= deletes.keys
-        if self.strict and needed and _head_of(base) != self.base.snapshot_id:
+        outdated = files.keys_of(is_hit & ~is_valid) & deletes.keys
+        needed = (data.needed & deletes.keys) | outdated
+        # In parts, data files are left on purpose.
+        left = outdated if self.progress is not None else needed
+        if self.strict and left and _head_of(base) != self.base.snapshot_id:
             raise _outdated(base)
+        progress = None if outdated else self.progress
         removed = [
             entry.data_file
             for entry in self.base.targets
             if (key := file_key(entry.data_file)) in deletes.keys and key not in needed
         ]
-        if not removed:
+        if not removed and progress is None:
             self.outcome = Conversion(CompressedFiles.of(()), 0, deletes.equality_deletes, 0)
             raise NothingToConvertError(
                 f"table {base.name}: no equality delete file of branch {base.branch!r} can be "
                 "removed"
             )
-        is_useful = files.with_unit(is_hit & files.have_keys_of(frozenset(map(file_key, removed))))
-        is_useful &= is_valid
+        helps = is_hit
+        if progress is None:
+            helps = is_hit & files.have_keys_of(frozenset(map(file_key, removed)))
+        is_useful = files.with_unit(helps) & is_valid
         is_used = is_hit & is_useful
         new = files.new_deletes(is_useful, data.is_gone)
         # All attempts share the manifests of the added files.
@@ -194,6 +224,8 @@ class ConvertDeletes:
             int(files.rows[is_used].sum()),
         )
         changes = {**merged.changes, OWN_OPERATION: CONVERT_EQUALITY_DELETES}
+        if progress is not None:
+            changes[CONVERSION_PROGRESS] = progress.text()
         return NewSnapshot("overwrite", merged.manifests, changes)
 
     def _check_base(self, base: CommitBase) -> None:
@@ -240,12 +272,7 @@ class ConvertDeletes:
             # An equality delete applies to strictly older data; files without rows need none.
             is_older = columns.data_sequence_number < newest
             rest = columns.filter(~is_converted & is_older & (columns.record_count != 0))
-            needed = {
-                file_key(delete.data_file)
-                for entry in _few_at_a_time(rest)
-                for delete in self.base.applying(entry)
-            }
-            return listed, listed[is_same], frozenset(needed)
+            return listed, listed[is_same], frozenset(self.base.open(rest))
 
         count = len(files.rows)
         listed, converted = np.zeros(count, np.int64), np.zeros(count, np.int64)

@@ -15,7 +15,14 @@ from icebergds.errors import InvalidOptionError
 from icebergds.formats.manifests.manifest_list import write_manifest_list
 from icebergds.spec.encryption import EncryptedKey
 from icebergds.spec.manifest import ManifestContent, ManifestFile
-from icebergds.spec.snapshot import MAIN_BRANCH, OWN_OPERATION, RefType, Snapshot, SnapshotRef
+from icebergds.spec.snapshot import (
+    CONVERSION_PROGRESS,
+    MAIN_BRANCH,
+    OWN_OPERATION,
+    RefType,
+    Snapshot,
+    SnapshotRef,
+)
 from icebergds.spec.table_properties import MANIFEST_COMPRESSION
 from icebergds.spec.updates.requirements import (
     AssertRefSnapshotId,
@@ -29,6 +36,11 @@ from icebergds.spec.updates.table_updates import (
     TableUpdate,
 )
 from icebergds.spec.values.dates import now_ms
+
+_RESERVED = {
+    OWN_OPERATION: "readers of changes skip snapshots by it",
+    CONVERSION_PROGRESS: "conversions of equality deletes rely on it",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,11 +100,11 @@ def snapshot_change(
     written = work.write_manifest_list(metadata, data, paths)
     keys = _list_keys(base, written)
     properties = dict(options.snapshot_properties)
-    if OWN_OPERATION in properties:
-        raise InvalidOptionError(
-            f"snapshot property {OWN_OPERATION!r} is reserved, because readers of changes skip "
-            "snapshots by it; choose another name"
-        )
+    for name, use in _RESERVED.items():
+        if name in properties:
+            raise InvalidOptionError(
+                f"snapshot property {name!r} is reserved, because {use}; choose another name"
+            )
     if options.wap_id is not None:
         properties["wap.id"] = options.wap_id
     if options.idempotent_write is not None:

@@ -21,6 +21,9 @@ OWN_OPERATION = "icebergds.operation"
 CONVERT_EQUALITY_DELETES = "convert-equality-deletes"
 """The own operation of a commit that replaced equality deletes with position deletes."""
 
+CONVERSION_PROGRESS = "icebergds.converted-so-far"
+"""The summary entry of such a commit that says what it has done of a conversion in parts."""
+
 
 class RefType(StrEnum):
     """The type of a reference: a branch moves with commits, a tag does not."""

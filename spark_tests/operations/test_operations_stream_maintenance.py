@@ -24,6 +24,7 @@ from icebergds.operations.write.stream_options import StreamMaintenance, streami
 from icebergds.spark import stream_writer, writer
 from icebergds.spark.datasource import IcebergDataSource
 from icebergds.spark.write_jobs import plan_job
+from icebergds.spec.manifest import FileContent
 
 COLUMNS = StructType([StructField("id", LongType())])
 
@@ -132,6 +133,26 @@ def test_batches_beyond_the_limit_are_converted_each_once(tmp_path: Path) -> Non
     assert chosen == "peeeee"
     assert converted == [2, 3]
     assert ids(table) == list(range(-100, 150_000))
+
+
+def test_what_one_run_may_not_read_is_converted_by_several(tmp_path: Path) -> None:
+    table = new_table(tmp_path, **{"format-version": "3", "write.upsert.mode": "equality-deletes"})
+    for first in range(5):
+        # Bounds leave no file out.
+        table.append(pa.table({"id": pa.array(range(first, 100_000, 5), pa.int64())}))
+    largest = max(file.file_size_in_bytes for file in live_files(table.location()))
+    limit, notes = largest * 3 // 2, []
+    for batch in range(14):
+        report = write(table, batch, 2, key=batch * 7_919, max_bytes=limit)
+        if report is not None:
+            (step,) = (s for s in report.steps if s.action == "convert_equality_deletes")
+            assert step.size_in_bytes <= limit
+            notes.append(step.note)
+    # Five runs compare a file each with the keys of the first two batches, then come the others.
+    assert all(note.endswith("left for the next time") for note in notes)
+    left = [f for f in live_files(table.location()) if f.content is FileContent.EQUALITY_DELETES]
+    assert 0 < len(left) < 14
+    assert ids(table) == list(range(100_000))
 
 
 def test_the_budget_of_bytes_is_kept(tmp_path: Path) -> None:

@@ -15,8 +15,9 @@ from icebergds.commit.retention import ExpiryRequest
 from icebergds.display import counted, size_text
 from icebergds.errors import IcebergError, ValidationError
 from icebergds.operations.maintenance.deletes.convert_equality_deletes import (
+    ConvertedPart,
     conversion_options,
-    convert_equality_deletes,
+    convert_part,
 )
 from icebergds.operations.maintenance.deletes.remove_dangling_deletes import remove_dangling_deletes
 from icebergds.operations.maintenance.deletes.rewrite_position_deletes import (
@@ -265,6 +266,12 @@ class _Maintenance:
         state, note = StepState.DONE, ""
         if self._request.dry_run:
             state, note = StepState.PLANNED, _left_over(size, advice.read_bytes)
+        elif isinstance(result, ConvertedPart):
+            if not result.has_begun and result.left_bytes:
+                self._add(advice, StepState.SKIPPED, self._too_little(result.left_bytes))
+                return
+            size, total = result.read_bytes, result.read_bytes + result.left_bytes
+            result, note = result.done, _left_over(size, total)
         elif isinstance(result, RewrittenDataFiles):
             state, note = _outcome(result, advice)
             if state is StepState.DONE:
@@ -277,8 +284,10 @@ class _Maintenance:
         if advice.action == "rewrite_data_files":
             chosen = self._limits().affordable(self._groups, self._request.rewrite)
             return sum(group.nbytes for group in chosen)
-        fits = self._bytes_left is None or advice.read_bytes <= self._bytes_left
-        return advice.read_bytes if fits else 0
+        left = advice.read_bytes if self._bytes_left is None else self._bytes_left
+        if advice.action == "convert_equality_deletes":
+            return min(advice.read_bytes, left)
+        return advice.read_bytes if advice.read_bytes <= left else 0
 
     def _objection(self, advice: Advice, size: int) -> str | None:
         """Why a step that may read `size` bytes is not begun."""
@@ -287,9 +296,12 @@ class _Maintenance:
         if not self._is_in_time():
             return f"not begun: max_seconds = {self._request.policy.max_seconds:g} is over"
         if self._bytes_left is not None and advice.read_bytes and not size:
-            left, read = size_text(self._bytes_left), size_text(advice.read_bytes)
-            return f"not begun: max_bytes leaves {left}, which is too little for its {read}"
+            return self._too_little(advice.read_bytes)
         return None
+
+    def _too_little(self, read: int) -> str:
+        left = size_text(self._bytes_left or 0)
+        return f"not begun: max_bytes leaves {left}, which is too little for its {size_text(read)}"
 
     def _limits(self) -> RewriteLimits:
         group_bytes = self._request.policy.group_bytes(self._request.rewrite.target_file_size)
@@ -338,7 +350,7 @@ class _Maintenance:
                     snapshot_properties=properties,
                     time_zone=write.time_zone,
                 )
-                state, converted = convert_equality_deletes(table, conversion, runner)
+                state, converted = convert_part(table, conversion, runner, self._bytes_left)
                 return converted, state
             case "rewrite_data_files":
                 commits = min(max(ceil(size / _COMMIT_BYTES), 1), _MOST_COMMITS)

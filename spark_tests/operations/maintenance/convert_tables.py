@@ -18,8 +18,9 @@ from icebergds.commit.snapshot_commit import Action
 from icebergds.commit.validation import Isolation
 from icebergds.operations.maintenance.deletes.convert_equality_deletes import (
     ConvertedEqualityDeletes,
+    ConvertedPart,
     conversion_options,
-    convert_equality_deletes,
+    convert_part,
 )
 from icebergds.operations.runner import LocalRunner, Runner, TaskAttempt
 from icebergds.spec.manifest import DataFile, FileContent
@@ -76,11 +77,17 @@ class RacingTable(DeltaTable):
 
     def convert(self, runner: Runner | None = None, **options: Any) -> ConvertedEqualityDeletes:
         """Converts the equality deletes, in this process."""
+        return self.convert_part(None, runner, **options).done
+
+    def convert_part(
+        self, max_bytes: int | None, runner: Runner | None = None, **options: Any
+    ) -> ConvertedPart:
+        """Converts as many of the equality deletes as a limit of bytes allows."""
         given = {"where": None, "branch": None, "snapshot_properties": None, "time_zone": None}
         address = TableAddress(str(self.table.location))
         asked = conversion_options(address, {}, **{**given, **options})
         loaded = LoadedTable(address, self.table.operations, self.table.state)
-        return convert_equality_deletes(loaded, asked, runner or LocalRunner())[1]
+        return convert_part(loaded, asked, runner or LocalRunner(), max_bytes)[1]
 
     def _isolation(self, read: Snapshot | None) -> Isolation:
         return Isolation(IsolationLevel.SNAPSHOT, None if read is None else read.snapshot_id)

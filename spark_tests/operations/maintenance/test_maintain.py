@@ -323,7 +323,7 @@ def test_others_are_done_if_a_step_fails_and_its_error_is_raised_at_the_end(
     def fail(*_: Any, **__: Any) -> Any:
         raise lost
 
-    monkeypatch.setattr(module, "convert_equality_deletes", fail)
+    monkeypatch.setattr(module, "convert_part", fail)
     table = api(ill(tmp_path))
     with pytest.raises(MaintenanceError, match="convert_equality_deletes: others won") as raised:
         table.maintain()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import uuid
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
@@ -14,10 +14,9 @@ import pyarrow as pa
 
 from icebergds.catalog.address import TableAddress
 from icebergds.catalog.loaded_table import LoadedTable
-from icebergds.commit.compared_files import ComparedDeletes, ComparedFiles, CompressedFiles
+from icebergds.commit.compared_files import ComparedDeletes, CompressedFiles
 from icebergds.commit.convert_deletes import (
     Conversion,
-    ConversionBase,
     ConversionOutdatedError,
     ConvertDeletes,
     ConvertedUnit,
@@ -31,7 +30,7 @@ from icebergds.errors import CommitStateUnknownError, InvalidOptionError
 from icebergds.expr.nodes import Expr
 from icebergds.interrupts import interrupts_held
 from icebergds.operations.conditions import choosing_filter
-from icebergds.operations.maintenance.listed_paths import ListedPaths
+from icebergds.operations.maintenance.deletes.conversion_plan import Found, plan_conversion
 from icebergds.operations.maintenance.maintained_branch import check_maintained_branch
 from icebergds.operations.read.options import ReadOptions, parse_read_options, split_options
 from icebergds.operations.read.snapshot_read import make_read_plan
@@ -47,12 +46,10 @@ from icebergds.operations.write.key_search import filter_of_keys
 from icebergds.operations.write.options import WriteOptions
 from icebergds.operations.write.table_settings import delete_settings
 from icebergds.reporting import stage
-from icebergds.scan.plan.delete_index import AppliedDeletes, DeleteIndex, key_types
-from icebergds.scan.plan.live_deletes import live_deletes
-from icebergds.scan.plan.packed_files import Mask, PackedFiles, plan_packed_files
+from icebergds.scan.plan.packed_files import PackedFiles
 from icebergds.scan.plan.task_groups import pack_files
 from icebergds.scan.tasks import ScanTaskGroup
-from icebergds.spec.manifest import DataFile, FileContent, ManifestEntry
+from icebergds.spec.manifest import DataFile
 from icebergds.spec.schema import Schema
 from icebergds.suggestions import did_you_mean
 from icebergds.write.locations import LocationProvider
@@ -110,6 +107,22 @@ class ConversionOptions:
     write: WriteOptions
 
 
+@dataclass(frozen=True, slots=True)
+class ConvertedPart:
+    """What a conversion within a limit did.
+
+    Attributes:
+        read_bytes: about how many bytes of keys were read.
+        left_bytes: how many are left for other runs.
+        has_begun: whether anything fitted into the limit.
+    """
+
+    done: ConvertedEqualityDeletes
+    read_bytes: int
+    left_bytes: int
+    has_begun: bool = False
+
+
 def conversion_options(
     address: TableAddress,
     options: Mapping[str, str],
@@ -163,12 +176,31 @@ def convert_equality_deletes(
         CommitStateUnknownError: it is not known whether it was committed; nothing was deleted.
         CorruptFileError, MissingFileError: a file of the table is damaged or missing.
     """
+    state, part = convert_part(table, options, runner, None)
+    return state, part.done
+
+
+def convert_part(
+    table: LoadedTable, options: ConversionOptions, runner: Runner, max_bytes: int | None
+) -> tuple[TableState, ConvertedPart]:
+    """Converts equality deletes as far as a limit allows; the next call goes on from there.
+
+    Rows are deleted by position as soon as their data file has been compared. An equality delete
+    file is removed when all data files that need it were.
+
+    Args:
+        max_bytes: how many bytes of key columns and equality deletes may be read; None for no
+            limit. The options must choose all data files if there is one.
+
+    Returns and raises what `convert_equality_deletes` does.
+    """
     check_maintained_branch(table.state, options.write.branch)
     kept = table.keeping_reads(_KEPT_BYTES)
-    found = _plan(kept, options, None)
-    if found is None:
-        return table.state, ConvertedEqualityDeletes()
-    work = _Work(options, runner, str(uuid.uuid4()))
+    work = _Work(options, runner, str(uuid.uuid4()), max_bytes)
+    found = _plan(kept, work, None)
+    if found is None or not found.base.targets:
+        left = 0 if found is None else found.part.left_bytes
+        return table.state, ConvertedPart(ConvertedEqualityDeletes(), 0, left)
     try:
         state, outcome = _convert(kept, found, work)
     except CommitStateUnknownError:
@@ -180,9 +212,11 @@ def convert_equality_deletes(
     if len(outcome.added) < sum(map(len, work.results)):
         used = {file.file_path for file in outcome.added}
         delete_files(table.io, (file for file in work.written() if file.file_path not in used))
-    return state or table.state, ConvertedEqualityDeletes(
+    done = ConvertedEqualityDeletes(
         outcome.removed, outcome.remaining, len(outcome.added), outcome.rows
     )
+    part = found.part
+    return state or table.state, ConvertedPart(done, part.read_bytes, part.left_bytes, True)
 
 
 @dataclass(slots=True)
@@ -191,6 +225,7 @@ class _Work:
 
     Attributes:
         operation_id: part of the names of new files.
+        max_bytes: how many bytes of keys may be read.
         units: what has been converted.
         results: all new files, also of units that have been given up.
         rounds: how often tasks have run.
@@ -200,6 +235,7 @@ class _Work:
     options: ConversionOptions
     runner: Runner
     operation_id: str
+    max_bytes: int | None
     units: list[ConvertedUnit] = field(default_factory=list)
     results: list[CompressedFiles] = field(default_factory=list)
     rounds: int = 0
@@ -210,36 +246,15 @@ class _Work:
         return chain.from_iterable(self.results)
 
 
-class _Found:
-    """A plan: the data files to which equality deletes apply that are to be converted.
-
-    Attributes:
-        files: the data files, without other equality deletes.
-        index: finds them by their paths.
-        compared: the files, for the commit.
-    """
-
-    def __init__(self, base: ConversionBase, files: PackedFiles) -> None:
-        self.base = base
-        self.files = files
-        self.index = files.entries.index()
-        applied = (
-            ComparedDeletes.of((*deletes.position_deletes, *deletes.equality_deletes))
-            for deletes in files.deletes
-        )
-        self.compared = ComparedFiles(files.entries, files.delete_numbers, tuple(applied))
-
-
-def _convert(
-    table: LoadedTable, found: _Found, work: _Work
-) -> tuple[TableState | None, Conversion]:
+def _convert(table: LoadedTable, found: Found, work: _Work) -> tuple[TableState | None, Conversion]:
     """Converts and commits; the state is None if no equality delete file could be removed."""
-    targets = frozenset(_keys(found.base.targets))
+    targets = frozenset(file_key(entry.data_file) for entry in found.base.targets)
     options = work.options
     for number in range(_ROUNDS):
         work.units = [current for unit in work.units if (current := _current(unit, found))]
         _convert_files(table, found, work)
-        action = ConvertDeletes(found.base, work.units, strict=number < _ROUNDS - 1)
+        is_strict, progress = number < _ROUNDS - 1, found.part.progress
+        action = ConvertDeletes(found.base, work.units, strict=is_strict, progress=progress)
         summary = {WRITE_ID: work.operation_id}
         committing = commit_options(options.write, table.metadata.table_uuid, summary)
         state: TableState | None = None
@@ -254,85 +269,20 @@ def _convert(
                 raise
             table = table.at(table.operations.refresh()).keeping_reads(_KEPT_BYTES)
             # Without a head, the commit fails: the planned snapshot is not in the branch's history.
-            found = _plan(table, options, targets) or found
+            found = _plan(table, work, targets) or found
             continue
         assert action.outcome is not None, "an attempt was made"
         return state, action.outcome
     raise AssertionError("the last round returns or raises")
 
 
-def _plan(
-    table: LoadedTable, options: ConversionOptions, targets: frozenset[FileKey] | None
-) -> _Found | None:
-    """Plans a conversion from the table's state; None if there is nothing to convert.
-
-    Args:
-        targets: the equality deletes to convert; None for all.
-    """
-    metadata, schema = table.metadata, table.metadata.schema()
+def _plan(table: LoadedTable, work: _Work, targets: frozenset[FileKey] | None) -> Found | None:
+    options, schema = work.options, table.metadata.schema()
     row_filter = choosing_filter(options.where, schema, options.time_zone)
-    snapshot = metadata.head_of(options.write.branch)
-    if metadata.format_version < 2 or snapshot is None:
-        return None
-    deletes = live_deletes(table.io, metadata, snapshot)
-    chosen = tuple(
-        entry
-        for entry in deletes
-        if entry.data_file.content is FileContent.EQUALITY_DELETES
-        and (targets is None or file_key(entry.data_file) in targets)
-    )
-    if not chosen:
-        return None
-    # Only files with equality deletes are kept in memory, as tables may have many files.
-    listed = ListedPaths()
-
-    def have_keys(files: PackedFiles) -> Mask:
-        listed.add_all(files)
-        mask: Mask = files.by_deletes(_key_count) > 0
-        return mask
-
-    files = plan_packed_files(table.io, metadata, snapshot, schema, row_filter, chosen=have_keys)
-    ids = {i for entry in chosen for i in entry.data_file.equality_ids}
-    index = DeleteIndex(chosen, metadata.specs_by_id, key_types(metadata.schema_history, ids))
-
-    def applying(entry: ManifestEntry) -> Sequence[ManifestEntry]:
-        return index.deletes_for(entry).equality_deletes
-
-    base = ConversionBase(
-        snapshot.snapshot_id,
-        metadata.format_version,
-        chosen,
-        applying,
-        frozenset(
-            entry.data_file.file_path
-            for entry in deletes
-            if entry.data_file.content is FileContent.POSITION_DELETES
-            and not entry.data_file.is_deletion_vector
-        ),
-    )
-    # Position deletes apply to a path: a file that is listed twice cannot be converted.
-    return _found(listed.once_of(files), base)
+    return plan_conversion(table, options.write.branch, row_filter, targets, work.max_bytes)
 
 
-def _found(files: PackedFiles, base: ConversionBase) -> _Found:
-    targets = frozenset(_keys(base.targets))
-    # Many files share one tuple of deletes.
-    converted: dict[int, tuple[ManifestEntry, ...]] = {}
-    applying = []
-    for deletes in files.deletes:
-        keys = deletes.equality_deletes
-        if id(keys) not in converted:
-            converted[id(keys)] = _of(keys, targets)
-        applying.append(replace(deletes, equality_deletes=converted[id(keys)]))
-    found = replace(files, deletes=tuple(applying))
-    return _Found(base, found.filter(found.by_deletes(_key_count) > 0))
-
-
-def _key_count(deletes: AppliedDeletes) -> int:
-    return len(deletes.equality_deletes)
-
-
-def _current(unit: ConvertedUnit, found: _Found) -> ConvertedUnit | None:
+def _current(unit: ConvertedUnit, found: Found) -> ConvertedUnit | None:
     """The part of a unit that a new plan would convert to the same deletes."""
     # The table may have been upgraded.
     if unit.has_vectors != (found.base.format_version >= 3):
@@ -361,7 +311,7 @@ def _same_deletes(old: ComparedDeletes, new: ComparedDeletes, as_vectors: bool) 
     return old == new if as_vectors else old.keys == new.keys
 
 
-def _convert_files(table: LoadedTable, found: _Found, work: _Work) -> None:
+def _convert_files(table: LoadedTable, found: Found, work: _Work) -> None:
     """Converts the files that no unit has."""
     files = _left(found, work.units)
     if not len(files):
@@ -389,16 +339,16 @@ def _convert_files(table: LoadedTable, found: _Found, work: _Work) -> None:
         work.units.append(_unit(group, result, found))
 
 
-def _left(found: _Found, units: Iterable[ConvertedUnit]) -> PackedFiles:
-    """The files that no unit has."""
-    left = np.ones(len(found.files), np.bool_)
+def _left(found: Found, units: Iterable[ConvertedUnit]) -> PackedFiles:
+    """The chosen files that no unit has."""
+    left = found.part.chosen.copy()
     for unit in units:
         rows = found.index.find_entries(unit.files.entries)
         left[rows[rows >= 0]] = False
     return found.files.filter(left)
 
 
-def _unit(group: ScanTaskGroup, result: ConvertedRows, found: _Found) -> ConvertedUnit:
+def _unit(group: ScanTaskGroup, result: ConvertedRows, found: Found) -> ConvertedUnit:
     at = found.index.find(pa.array([task.file_path for task in group.tasks], pa.string()))
     return ConvertedUnit(
         found.compared.take(at),
@@ -406,11 +356,3 @@ def _unit(group: ScanTaskGroup, result: ConvertedRows, found: _Found) -> Convert
         result.deletes,
         found.base.format_version >= 3,
     )
-
-
-def _of(deletes: Iterable[ManifestEntry], targets: frozenset[FileKey]) -> tuple[ManifestEntry, ...]:
-    return tuple(entry for entry in deletes if file_key(entry.data_file) in targets)
-
-
-def _keys(entries: Iterable[ManifestEntry]) -> Iterable[FileKey]:
-    return (file_key(entry.data_file) for entry in entries)

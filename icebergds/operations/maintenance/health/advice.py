@@ -13,6 +13,7 @@ import numpy as np
 from icebergds.commit.file_selection import FileKey
 from icebergds.commit.retention import ExpiryRequest
 from icebergds.display import counted, size_text, time_text
+from icebergds.operations.maintenance.deletes.conversion_plan import key_share
 from icebergds.operations.maintenance.health.figures import (
     MetadataHealth,
     equality_deletes,
@@ -126,8 +127,7 @@ def _convert_equality_deletes(found: Findings) -> Iterator[Advice]:
     keys = sum(max(entry.data_file.record_count, 0) for entry in deletes)
     applied = with_equality_deletes(found.files)
     # Only key columns are read.
-    key_columns = len({i for entry in deletes for i in entry.data_file.equality_ids})
-    share = min(key_columns / max(len(found.metadata.schema().fields), 1), 1.0)
+    share = key_share((entry.data_file for entry in deletes), found.metadata.schema())
     read = round(applied.nbytes * share)
     yield Advice(
         "convert_equality_deletes",
