@@ -157,9 +157,32 @@ def test_a_changelog_is_applied(tmp_path: Path) -> None:
     table.append(rows((1, "a", 1), (2, "a", 2), (3, "a", 3)))
     changes = rows((1, "b", 10), (2, "a", 2), (4, "n", 4), (4, "n", 5), (3, "x", 0), (3, "x", 30))
     kinds = pa.array(["+U", "-D", "+I", "+U", "-D", "+I"])
-    table.delta(changes.append_column("kind", kinds), "kind", "id")
+    counts = table.delta(changes.append_column("kind", kinds), "kind", "id")
     assert all_rows(table) == [(1, "b", 10), (3, "x", 30), (4, "n", 5)]
+    assert counts == RowCounts(inserted=1, updated=2, deleted=1)
     assert kinds_of_deletes(table).keys() == {"positions"}
+
+
+@VERSIONS
+def test_a_changelog_counts_the_rows_that_changed(tmp_path: Path, version: int) -> None:
+    """Not its changes: those of a key are one, and it need not be in the table."""
+    table = new_table(tmp_path, version)
+    table.append(rows((1, "a", 1), (2, "a", 2), (2, "b", 2), (3, "a", 3)))
+    before = table.current_snapshot()
+    # New, deleted and new, replaced twice, gone, never there, came and went.
+    given = [*((4, "+U"), (4, "+U")), *((1, "-D"), (1, "+I")), *((2, "-U"), (2, "+U"))]
+    given += [(2, "+U"), (3, "-D"), (8, "-D"), (9, "+I"), (9, "-D"), (5, "+I")]
+    changes = rows(*((key, "n", at) for at, (key, _) in enumerate(given)))
+    kinds = pa.array([kind for _, kind in given])
+    counts = table.delta(changes.append_column("kind", kinds), "kind", "id")
+    assert sorted(row[0] for row in all_rows(table)) == [1, 2, 4, 5]
+    assert counts == RowCounts(inserted=2, updated=2, deleted=2)
+    assert table.current_snapshot().parent_snapshot_id == before.snapshot_id
+    counts = table.delta(
+        changes.append_column("kind", kinds), "kind", "id", options={MODE: "equality-deletes"}
+    )
+    assert counts == RowCounts(inserted=1, upserted=3, deleted=3)
+    assert not counts.is_exact
 
 
 def test_the_kinds_of_changes_may_order_them(tmp_path: Path) -> None:
@@ -330,6 +353,112 @@ def _interrupted_by(table: Table, other: Callable[[Table], object]) -> Table:
     loaded = load_for_write(table._address)
     others = [lambda: other(load_table(table.location()))]
     return Table(table._address, loaded.state, InterleavedOperations(loaded.operations, others))
+
+
+@pytest.mark.parametrize("mode", ["positions", "auto"])
+def test_changed_rows_of_a_changelog_keep_their_ids(tmp_path: Path, mode: str) -> None:
+    table = new_table(tmp_path, mode=mode, partition_spec="part")
+    table.append(rows((1, "a", 1), (2, "a", 2), (3, "b", 3), (None, "b", 4)))
+    before = row_ids(table)
+    # Pairs and single changes, into other partitions and back.
+    given = [(1, "c", "-U"), (1, "c", "+U"), (1, "a", "+U"), (2, "a", "-D"), (None, "c", "+U")]
+    given += [(5, "a", "+U"), (3, "b", "-D"), (3, "b", "+U")]
+    changes = rows(*((key, part, at) for at, (key, part, _) in enumerate(given)))
+    table.delta(changes.append_column("op", pa.array([op for *_, op in given])), "op", "id")
+    after = row_ids(table)
+    assert after == {**{key: before[key] for key in (1, 3, None)}, 5: after[5]}
+    assert after[5] not in before.values()
+    assert load_table(table.location()).verify("rows").is_sound
+
+
+def change(*given: tuple[Any, str]) -> pa.Table:
+    """A changelog of keys and kinds."""
+    keys = rows(*((key, "new", 100) for key, _ in given))
+    return keys.append_column("op", pa.array([kind for _, kind in given]))
+
+
+# What others do to the rows 1 to 4 before a changelog updates 1, deletes 2 and inserts 9 or not.
+_OTHERS: dict[str, tuple[Callable[[Table], object], bool]] = {
+    "upsert of the updated row": (lambda it: it.upsert(rows((1, "other", 7)), "id"), False),
+    "upsert of the deleted row": (lambda it: it.upsert(rows((2, "other", 7)), "id"), False),
+    "upsert of another row": (lambda it: it.upsert(rows((3, "other", 7)), "id"), False),
+    "insert of the deleted key": (lambda it: it.append(rows((2, "other", 7))), False),
+    "insert of the updated key": (lambda it: it.append(rows((1, "other", 7))), False),
+    "delete of the updated row": (lambda it: it.delete_keys(rows((1, "", 0)), "id"), True),
+    "delete of the deleted row": (lambda it: it.delete_keys(rows((2, "", 0)), "id"), False),
+    "equality delete of the updated row": (
+        lambda it: it.delete_keys(rows((1, "", 0)), "id", options={MODE: "equality-deletes"}),
+        True,
+    ),
+    "equality delete of the deleted row": (
+        lambda it: it.delete_keys(rows((2, "", 0)), "id", options={MODE: "equality-deletes"}),
+        False,
+    ),
+    "changelog of the updated row": (lambda it: it.delta(change((1, "+U")), "op", "id"), False),
+    "compaction": (lambda it: it.rewrite_data_files(options={"rewrite-all": "true"}), False),
+    "overwrite of all": (lambda it: it.overwrite(rows((1, "other", 7))), True),
+    "conversion": (lambda it: _delete_and_convert(it), False),
+}
+
+
+def _delete_and_convert(table: Table) -> None:
+    table.delete_keys(rows((4, "", 0)), "id", options={MODE: "equality-deletes"})
+    table.convert_equality_deletes()
+
+
+@pytest.mark.parametrize("mode", ["positions", "equality-deletes"])
+@pytest.mark.parametrize("name", _OTHERS)
+@VERSIONS
+def test_a_changelog_looks_again_or_conflicts(
+    tmp_path: Path, version: int, name: str, mode: str
+) -> None:
+    """It conflicts only if a row whose id a new one has got is gone."""
+    other, is_gone = _OTHERS[name]
+
+    def start(root: Path) -> Table:
+        table = new_table(root, version, mode)
+        table.append(rows((3, "a", 3), (4, "a", 4)))
+        table.append(rows((1, "a", 1), (2, "a", 2)))
+        return table
+
+    table, model = start(tmp_path / "t"), start(tmp_path / "model")
+    before = all_rows(table)
+    other(model)
+    left = [row for row in all_rows(model) if row[0] not in (1, 2)]
+    writer = _interrupted_by(table, other)
+    changes = change((1, "-U"), (1, "+U"), (2, "-D"), (9, "+U"))
+    if is_gone and version == 3 and mode == "positions":
+        with pytest.raises(ValidationError, match="repeat the operation"):
+            writer.delta(changes, "op", "id")
+        assert all_rows(table) == all_rows(model) != before
+    else:
+        writer.delta(changes, "op", "id")
+        assert all_rows(table) == sorted([*left, (1, "new", 100), (9, "new", 100)], key=repr)
+    assert load_table(table.location()).verify("rows").is_sound
+    assert_no_file_left_over(table)
+
+
+@pytest.mark.parametrize("branch", ["main", "other"])
+def test_a_changelog_in_a_transaction_sees_its_own_steps_and_others(
+    tmp_path: Path, branch: str
+) -> None:
+    table = new_table(tmp_path)
+    table.append(rows((1, "a", 1), (2, "a", 2), (3, "a", 3)))
+    before = row_ids(table)
+    table.manage_snapshots().create_branch("other").commit()
+    with table.refresh().transaction() as transaction:
+        transaction.append(rows((5, "a", 5)), branch=branch)
+        transaction.delta(change((5, "-D"), (1, "+U"), (6, "+U")), "op", "id", branch=branch)
+    with load_table(table.location()).transaction() as transaction:
+        transaction.delta(change((2, "-U"), (2, "+U"), (7, "+U")), "op", "id", branch=branch)
+        load_table(table.location()).append(rows((7, "other", 7)), branch=branch)
+    found = load_table(table.location())
+    read = found.scan(branch=branch, columns="id,part,_row_id").to_arrow().to_pylist()
+    parts = {1: "new", 2: "new", 3: "a", 6: "new", 7: "new"}
+    assert sorted((row["id"], row["part"]) for row in read) == list(parts.items())
+    ids = {row["id"]: row["_row_id"] for row in read}
+    assert {key: ids[key] for key in (1, 2, 3)} == before
+    assert found.verify("rows").is_sound
 
 
 def test_a_reader_that_is_read_once_gives_new_ids(tmp_path: Path) -> None:

@@ -113,7 +113,7 @@ def test_stream_of_changes(spark: SparkSession, tmp_path: Path, version: int) ->
     counts = table.delta(source, "kind", "id")
     others = [person(i) for i in range(12) if i not in (3, 4)]
     assert rows_of(table) == expected([*others, (4, 2, "moved"), (50, 1, "b")])
-    assert (counts.inserted, counts.updated) == (2, 2)
+    assert (counts.inserted, counts.updated, counts.deleted) == (1, 1, 1)
 
 
 def test_stream_of_changes_by_a_column(spark: SparkSession, tmp_path: Path) -> None:

@@ -39,7 +39,12 @@ from icebergds.spec.manifest import DataFile, FileContent
 from icebergds.spec.partition import PartitionSpec
 from icebergds.spec.updates.requirements import AssertLastAssignedPartitionId
 from icebergds.spec.updates.table_updates import AddPartitionSpec
-from icebergds.write.changes.deltas import DeltaFiles, merge_deltas, refuse_shared_keys
+from icebergds.write.changes.deltas import (
+    NO_HASHES,
+    DeltaFiles,
+    merge_deltas,
+    refuse_shared_keys,
+)
 
 _LOG = logging.getLogger(__name__)
 
@@ -62,6 +67,7 @@ class PreparedDelta:
         rewrites: whether data files are rewritten; otherwise delete files are added.
         key_spec: the partition spec of equality deletes, if rows are changed by key.
         had_ids: whether the rows that the change was computed from have row ids.
+        key_hashing: how keys are hashed, in the order of the key columns.
     """
 
     address: TableAddress
@@ -79,6 +85,7 @@ class PreparedDelta:
     rewrites: bool = False
     key_spec: PartitionSpec | None = None
     had_ids: bool = True
+    key_hashing: KeyHashing | None = None
 
 
 DeltaTask: TypeAlias = Callable[..., DeltaFiles]
@@ -128,7 +135,11 @@ def commit_delta(
         if isinstance(action, RowDelta):
             table = table.keeping_reads() if found is None else table
             by_key = [file for file in delta.deletes if _is_by_key(file)]
-            found = found or find_rows(prepared, by_key, table, runner)
+            hashing = prepared.key_hashing
+            if hashing is not None and delta.deleted_keys is not None:
+                # Streams plan the tasks and the commit in different processes.
+                hashing = replace(hashing, seed=delta.deleted_keys.seed)
+            found = found or find_rows(prepared, by_key, table, runner, hashing)
             resolver = found.resolver
             if resolver is not None:
                 summary = {WRITE_ID: prepared.write_id}
@@ -137,6 +148,7 @@ def commit_delta(
                     resolver,
                     replace(action, deletes=positions),
                     delta.counts,
+                    NO_HASHES if delta.deleted_keys is None else delta.deleted_keys.hashes,
                     found.reason,
                     found.replaced,
                 )
@@ -176,7 +188,7 @@ def find_rows(
         keys: equality deletes of the keys.
         table: as the change was prepared on; keeps the manifests that are read for the commit.
         runner: as for `commit_delta`.
-        hashing: if new rows get the ids of the rows that they replace.
+        hashing: of the keys; with ids of rows if new rows get those of the rows they replace.
 
     Raises:
         InvalidOptionError: rows are to be deleted by position, which would read too much.
@@ -201,7 +213,8 @@ def find_rows(
     if not is_resolved:
         return FoundRows(reason=reason)
     try:
-        replaced = None if hashing is None else resolver.replaced(branch)
+        with_row_ids = hashing is not None and hashing.with_row_ids
+        replaced = resolver.replaced(branch) if with_row_ids else None
     except BaseException:
         resolver.clean_up(())
         raise

@@ -124,6 +124,7 @@ def prepare_key_change(
         new_spec=None if delete_spec.spec_id in state.metadata.specs_by_id else delete_spec,
         deletes_are_global=bool(state.metadata.spec().fields) and not delete_spec.fields,
         key_spec=delete_spec,
+        key_hashing=KeyHashing(plan.key_ids, plan.keys.seed),
     )
     return prepared, KeyTask(plan, named, ordered, extra, change.is_ordered), table
 

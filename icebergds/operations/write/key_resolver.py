@@ -66,13 +66,13 @@ class Resolved:
         deletes: position deletes or deletion vectors of these rows.
         replaced: the deletes whose positions are in these, too.
         rows: how many rows they delete.
-        keys: how many of the keys some rows have; None if it is not known.
+        keys: hashes of the keys that some rows have; None if they are not known.
     """
 
     deletes: tuple[DataFile, ...]
     replaced: tuple[DataFile, ...]
     rows: int
-    keys: int | None
+    keys: Hashes | None
 
 
 class KeyResolver:
@@ -185,7 +185,7 @@ class KeyResolver:
             tuple(new.values()),
             tuple(own),
             sum(one.rows for one in found.values()),
-            len(distinct_hashes(hashes)) if is_known else None,
+            distinct_hashes(hashes) if is_known else None,
         )
 
     def has_rows(self, base: CommitBase, row_ids: npt.NDArray[np.int64]) -> bool:

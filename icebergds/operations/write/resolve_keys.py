@@ -11,6 +11,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
+import numpy as np
+
 from icebergds.catalog.loaded_table import LoadedTable
 from icebergds.commit.base import CommitBase
 from icebergds.commit.file_selection import file_key
@@ -20,6 +22,7 @@ from icebergds.commit.row_delta import RowDelta
 from icebergds.commit.workspace import Workspace
 from icebergds.display import size_text
 from icebergds.errors import InvalidOptionError, ValidationError
+from icebergds.formats.deletes.key_hash import Hashes
 from icebergds.operations.write.key_resolver import KeyResolver, Resolved
 from icebergds.operations.write.options import WriteOptions
 from icebergds.operations.write.row_change_options import WriteOperation
@@ -112,6 +115,7 @@ class DeleteResolvedKeys:
     Attributes:
         delta: without the deletes of these rows.
         counts: what the tasks have counted; real numbers replace them as far as they are known.
+        deleted: hashes of the keys that a changelog deletes.
         reason: for the snapshot's summary.
         replaced: the rows whose ids the new rows have got; None if they have ids of their own.
     """
@@ -119,6 +123,7 @@ class DeleteResolvedKeys:
     resolver: KeyResolver
     delta: RowDelta
     counts: Mapping[str, int]
+    deleted: Hashes
     reason: str
     replaced: ReplacedRows | None = None
     _found: Resolved | None = None
@@ -132,7 +137,7 @@ class DeleteResolvedKeys:
         Other errors are those of `RowDelta.produce` and `KeyResolver.resolve`.
         """
         found = self.resolver.resolve(base)
-        given = None if self.replaced is None else self.replaced.row_ids
+        given = None if self.replaced is None else self.replaced.without(self.deleted).row_ids
         if given is not None and not self.resolver.has_rows(base, given):
             # Another row may have one of these ids now, or the row is gone.
             raise ValidationError(
@@ -152,7 +157,7 @@ class DeleteResolvedKeys:
         if is_first and not (delta.files or delta.deletes):
             raise NothingToCommitError(base.state)
         new = delta.produce(work, base)
-        counts = summary_of_counts(_real_counts(self.counts, found), None)
+        counts = summary_of_counts(_real_counts(self.counts, found, self.deleted), None)
         return replace(new, changes={**new.changes, **counts, KEYS_DELETED_BY: self.reason})
 
     def settle(self) -> None:
@@ -160,12 +165,14 @@ class DeleteResolvedKeys:
         self.resolver.clean_up(() if self._found is None else self._found.deletes)
 
 
-def _real_counts(counted: Mapping[str, int], found: Resolved) -> Mapping[str, int]:
+def _real_counts(counted: Mapping[str, int], found: Resolved, deleted: Hashes) -> Mapping[str, int]:
     """The counts of a change whose rows were found."""
     if found.keys is None:
         return counted
-    if "upserted" in counted:
-        # Several rows of a key become one.
-        more = {"deleted": found.rows - found.keys} if found.rows > found.keys else {}
-        return {"inserted": counted["upserted"] - found.keys, "updated": found.keys, **more}
-    return {"deleted": found.rows} if counted.keys() == {"deleted"} else counted
+    if "upserted" not in counted:
+        return {"deleted": found.rows}
+    updated = len(found.keys) - int(np.isin(found.keys, deleted, assume_unique=True).sum())
+    inserted = counted.get("inserted", 0) + counted["upserted"] - updated
+    # Several rows of a key become one.
+    more = {"deleted": found.rows - updated} if found.rows > updated else {}
+    return {"inserted": inserted, "updated": updated, **more}

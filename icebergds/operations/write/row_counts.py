@@ -20,7 +20,7 @@ class RowCounts:
     """How many rows of a table a change affected.
 
     Attributes:
-        inserted: new rows.
+        inserted: new rows; in a change by key with equality deletes, those of `+I` alone.
         updated: rows with new values.
         deleted: removed rows; an upper bound if whole files were removed (`Table.delete` and
             `Table.overwrite`), of which rows may have been deleted before.

@@ -24,6 +24,7 @@ from icebergds.write.deletes.keys import KeyPlan
 
 _ORDER = "order"
 _MAY_EXIST = "may_exist"
+_IS_DELETED = "is_deleted"
 _BUCKET_BITS = 6
 
 
@@ -34,11 +35,13 @@ class DistinctKeys:
     Attributes:
         columns: the key columns, in the order of the key plan.
         may_exist: whether earlier commits may have rows with the key.
+        is_deleted: whether the last row of the key deletes it.
         hashes: of the keys, in any order; None if they were not computed.
     """
 
     columns: tuple[pa.Array, ...]
     may_exist: Mask
+    is_deleted: Mask
     hashes: Hashes | None
 
     def __len__(self) -> int:
@@ -76,19 +79,23 @@ class KeyLog:
         if self._spill is not None:
             self._spill.remove()
 
-    def add(self, columns: Sequence[pa.Array], first: int, may_exist: Mask) -> None:
+    def add(
+        self, columns: Sequence[pa.Array], first: int, may_exist: Mask, is_deleted: Mask
+    ) -> None:
         """Adds rows.
 
         Args:
             columns: the key columns.
             first: the number of the first row; numbers are consecutive, and ascend between calls.
             may_exist: whether earlier commits may have rows with the key, for each row.
+            is_deleted: whether the row deletes its key.
         """
         order = pa.array(np.arange(first, first + len(may_exist), dtype=np.int64))
         # Copied, because slices would keep all columns of their batches in memory.
         columns = [column.take(pa.array(np.arange(len(column)))) for column in columns]
         rows = pa.table(
-            [*columns, order, pa.array(may_exist)], names=[*self._names, _ORDER, _MAY_EXIST]
+            [*columns, order, pa.array(may_exist), pa.array(is_deleted)],
+            names=[*self._names, _ORDER, _MAY_EXIST, _IS_DELETED],
         )
         self._buffered.append(rows)
         self._buffered_rows += rows.num_rows
@@ -115,8 +122,11 @@ class KeyLog:
 
     def _distinct(self, table: pa.Table) -> DistinctKeys:
         table = table.combine_chunks()
-        may_exist = _flat(table.column(_MAY_EXIST)).to_numpy(zero_copy_only=False)
-        return DistinctKeys(self._columns(table), may_exist, self._hashes)
+        may_exist, is_deleted = (
+            _flat(table.column(name)).to_numpy(zero_copy_only=False)
+            for name in (_MAY_EXIST, _IS_DELETED)
+        )
+        return DistinctKeys(self._columns(table), may_exist, is_deleted, self._hashes)
 
     def _columns(self, table: pa.Table) -> tuple[pa.Array, ...]:
         return tuple(_flat(table.column(name)) for name in self._names)
@@ -139,10 +149,12 @@ class KeyLog:
         )
         columns = [*self._names, f"{_ORDER}_max", f"{_MAY_EXIST}_any"]
         reduced = grouped.select(columns).rename_columns([*self._names, _ORDER, _MAY_EXIST])
-        if reduced.num_rows < table.num_rows:
-            before, last = _numbers(table), _numbers(reduced)
+        before, last = _numbers(table), _numbers(reduced)
+        if len(last) < len(before):
             self._superseded.add(before[~np.isin(before, last, assume_unique=True)])
-        return reduced
+        order = np.argsort(before)
+        at = pa.array(order[np.searchsorted(before, last, sorter=order)])
+        return reduced.append_column(_IS_DELETED, table.column(_IS_DELETED).take(at))
 
     def _spill_buffered(self) -> None:
         self._reduce_buffered()

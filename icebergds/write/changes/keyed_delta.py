@@ -6,7 +6,8 @@ commits are deleted by equality deletes, rows of the same task by position delet
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
@@ -27,7 +28,7 @@ from icebergds.spec.table_properties import DELETE_TARGET_FILE_SIZE_BYTES
 from icebergds.spec.transforms import VoidTransform
 from icebergds.write.changes.deltas import DeltaFiles, KeyHashes
 from icebergds.write.changes.key_log import KeyLog
-from icebergds.write.changes.row_kinds import Kinds, Mask, RowKind, parse_row_kinds
+from icebergds.write.changes.row_kinds import Mask, RowKind, parse_row_kinds
 from icebergds.write.changes.row_tracking import TrackedFiles, with_numbers
 from icebergds.write.deletes.keys import KeyPlan, plan_keys
 from icebergds.write.deletes.position_deletes import FilePositions
@@ -66,6 +67,11 @@ class ReplacedRows:
             return cls(hashes, row_ids)
         firsts = np.flatnonzero(is_first)
         return cls(hashes[firsts], np.minimum.reduceat(row_ids, firsts))
+
+    def without(self, deleted: Hashes) -> ReplacedRows:
+        """The rows whose keys are not among some."""
+        kept = ~np.isin(self.hashes, deleted, assume_unique=True)
+        return self if kept.all() else ReplacedRows(self.hashes[kept], self.row_ids[kept])
 
     def ids_of(self, hashes: Hashes) -> pa.Int64Array:
         """The ids of the rows that rows with these keys replace; null if there is none."""
@@ -207,8 +213,9 @@ def write_keyed_delta(
         attempt_id: unique among all attempts of the operation.
 
     Returns:
-        The files and the distinct keys. Counts are `upserted` rows in mode upsert,
-        `deleted` keys in mode delete, and `inserted`, `updated` and `deleted` rows in mode delta.
+        The files and the distinct keys. Counts are of the last changes of keys: `upserted` rows,
+        `deleted` keys, and in mode delta also `inserted` rows, whose keys earlier commits do not
+        have.
 
     Raises:
         InvalidDataError: a required column or an identifier field is null, a row kind is unknown,
@@ -221,7 +228,7 @@ def write_keyed_delta(
             with KeyLog(plan.keys, plan.key_limit) as log:
                 changes = _Changes(plan, log)
                 files = write_rows(write, tracked, changes.rows_to_write(batches))
-                deletes, hashes, num_keys = _write_equality_deletes(plan, attempt, log)
+                keys = _write_equality_deletes(plan, attempt, log)
                 positions = _superseded(files, tracked, log.superseded())
             settings = DeleteSettings(
                 plan.format_version,
@@ -231,11 +238,11 @@ def write_keyed_delta(
                 write.properties,
             )
             specs = {write.spec.spec_id: write.spec}
-            deletes += write_deletes(attempt, positions, settings, specs)
-            counts = (
-                changes.counts if plan.mode is DeltaMode.DELTA else {_COUNTED[plan.mode]: num_keys}
+            deletes = (*keys.files, *write_deletes(attempt, positions, settings, specs))
+            counts = {name: keys.counts[name] for name in _COUNTED[plan.mode]}
+            return DeltaFiles(
+                tuple(files), deletes, counts=counts, keys=keys.all, deleted_keys=keys.deleted
             )
-            return DeltaFiles(tuple(files), tuple(deletes), counts=counts, keys=hashes)
         finally:
             tracked.cleanup()
 
@@ -262,11 +269,15 @@ def write_keys(
         for batch in batches:
             if batch.num_rows:
                 changes.log_keys(batch)
-        deletes, hashes, _ = _write_equality_deletes(replace(plan, keys_meet=False), attempt, log)
-        return DeltaFiles(deletes=tuple(deletes), keys=hashes)
+        keys = _write_equality_deletes(replace(plan, keys_meet=False), attempt, log)
+        return DeltaFiles(deletes=keys.files, keys=keys.all)
 
 
-_COUNTED = {DeltaMode.UPSERT: "upserted", DeltaMode.DELETE: "deleted"}
+_COUNTED = {
+    DeltaMode.UPSERT: ("upserted",),
+    DeltaMode.DELETE: ("deleted",),
+    DeltaMode.DELTA: ("inserted", "upserted", "deleted"),
+}
 
 
 class _Changes:
@@ -279,7 +290,6 @@ class _Changes:
         kinds, schema = plan.row_kind_column, plan.write.schema
         self._stores_kinds = kinds is not None and schema.find_id(kinds, False) is not None
         self._seen = 0
-        self.counts = {"inserted": 0, "updated": 0, "deleted": 0}
 
     def rows_to_write(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The rows to write, with the table's schema and their row numbers."""
@@ -290,7 +300,7 @@ class _Changes:
     def _take(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         first, count = self._seen, batch.num_rows
         batch, is_written, row_ids = self.log_keys(batch)
-        if self._plan.mode is DeltaMode.DELETE or not is_written.any():
+        if not is_written.any():
             return
         if row_ids is not None:
             batch = batch.append_column(_ROW_ID, row_ids)
@@ -309,7 +319,8 @@ class _Changes:
         """
         first, count = self._seen, batch.num_rows
         self._seen += count
-        is_written, may_exist = np.ones(count, np.bool_), np.ones(count, np.bool_)
+        is_written = np.full(count, self._plan.mode is not DeltaMode.DELETE)
+        may_exist = np.ones(count, np.bool_)
         if self._plan.row_kind_column is not None:
             at = _kind_index(batch.schema, self._plan.row_kind_column)
             kinds = parse_row_kinds(batch.column(at), self._plan.row_kind_column)
@@ -317,26 +328,34 @@ class _Changes:
                 batch = batch.remove_column(at)
             is_written = (kinds == RowKind.INSERT) | (kinds == RowKind.UPDATE_AFTER)
             may_exist = kinds != RowKind.INSERT
-            self._count(kinds)
         keys, replaced = self._plan.keys.take(batch), self._plan.replaced
-        self._log.add(keys, first, may_exist)
+        self._log.add(keys, first, may_exist, ~is_written)
         if replaced is None:
             return batch, is_written, None
         ids = replaced.ids_of(self._plan.keys.hashes(keys))
         # An insert of a changelog replaces nothing.
         return batch, is_written, pc.if_else(pa.array(may_exist), ids, None)
 
-    def _count(self, kinds: Kinds) -> None:
-        numbers = np.bincount(kinds, minlength=len(RowKind))
-        self.counts["inserted"] += int(numbers[RowKind.INSERT])
-        self.counts["updated"] += int(numbers[RowKind.UPDATE_AFTER])
-        self.counts["deleted"] += int(numbers[RowKind.DELETE])
+
+@dataclass(frozen=True, slots=True)
+class _Keys:
+    """The keys of a task.
+
+    Attributes:
+        files: equality deletes.
+        counts: of distinct keys, by what their last changes do.
+        all: None if the rows of each key meet in one task.
+        deleted: of a changelog; None if there are none.
+    """
+
+    files: tuple[DataFile, ...]
+    counts: Mapping[str, int]
+    all: KeyHashes | None
+    deleted: KeyHashes | None
 
 
-def _write_equality_deletes(
-    plan: KeyedDeltaPlan, attempt: TaskAttempt, log: KeyLog
-) -> tuple[list[DataFile], KeyHashes | None, int]:
-    """Writes equality deletes of the task's keys; returns them, key hashes and number of keys."""
+def _write_equality_deletes(plan: KeyedDeltaPlan, attempt: TaskAttempt, log: KeyLog) -> _Keys:
+    """Writes equality deletes of the task's keys."""
     writer = _EqualityDeleteWriter(
         attempt,
         plan.keys,
@@ -346,10 +365,15 @@ def _write_equality_deletes(
         plan.write.properties,
         table=plan.write.matching.table,
     )
-    hashes: list[Hashes] = []
-    num_keys = 0
+    hashes, deleted, counts = list[Hashes](), list[Hashes](), Counter[str]()
     for keys in log.distinct():
-        num_keys += len(keys)
+        is_deleted = keys.is_deleted & keys.may_exist
+        counts["deleted"] += int(is_deleted.sum())
+        counts["upserted"] += int((keys.may_exist & ~keys.is_deleted).sum())
+        counts["inserted"] += int((~keys.may_exist).sum())
+        if plan.mode is DeltaMode.DELTA and is_deleted.any():
+            chosen = pa.array(is_deleted)
+            deleted.append(plan.keys.hashes([column.filter(chosen) for column in keys.columns]))
         if not plan.keys_meet:
             known = keys.hashes
             hashes.append(plan.keys.hashes(keys.columns) if known is None else known)
@@ -357,7 +381,12 @@ def _write_equality_deletes(
             continue
         rows = plan.keys.delete_rows(keys.columns)
         writer.write(rows if keys.may_exist.all() else rows.filter(pa.array(keys.may_exist)))
-    return writer.close(), None if plan.keys_meet else KeyHashes.of(hashes), num_keys
+    return _Keys(
+        tuple(writer.close()),
+        counts,
+        None if plan.keys_meet else KeyHashes.of(hashes),
+        KeyHashes.of(deleted, plan.keys.seed) if deleted else None,
+    )
 
 
 def _superseded(
