@@ -148,6 +148,29 @@ def test_the_limit_is_of_the_pages_that_may_have_a_key(tmp_path: Path) -> None:
     assert re.match(r"positions: \d+\.\d KB of manifests and the keys of 2 data files", told)
 
 
+@pytest.mark.parametrize("count", [900, 3_000])
+def test_the_limit_is_of_what_long_keys_really_take(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, count: int
+) -> None:
+    table = new_table(tmp_path, "id string, value bigint")
+    drawn = np.random.default_rng(4).integers(0, 256, (30_000, 50), np.uint8)
+    ids = pa.array([each.tobytes().hex() for each in drawn])
+    for start in (0, 10_000, 20_000):
+        part = ids.slice(start, 10_000)
+        table.append(pa.table({"id": part, "value": pa.array(range(10_000), pa.int64())}))
+    some = ids.take(pa.array(np.arange(0, 30_000, 30_000 // count)))
+    given = pa.table({"id": some, "value": pa.nulls(len(some), pa.int64())})
+    # As if they took 16 bytes each, they would be 480 kB.
+    with pytest.raises(InvalidOptionError, match="more than") as raised:
+        table.upsert(given, "id", options={LIMIT: "600000"})
+    found = re.search(r"would read (\d\.\d) MB of manifests and the keys of 3", str(raised.value))
+    assert found is not None
+    with recorded(table, monkeypatch) as reads:
+        table.upsert(given, "id")
+    really = sum(reads.nbytes.values()) / 1e6
+    assert 0.8 * float(found[1]) < really < 1.3 * float(found[1])
+
+
 def test_row_groups_without_a_key_by_their_bloom_filters_are_not_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

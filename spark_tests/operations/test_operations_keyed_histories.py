@@ -149,9 +149,8 @@ class _History:
             self._rows[branch] = [*self._rows[branch], *given]
             return
         self._rows[branch] = changed.by(given, kinds)
-        is_known = counts is not None and (counts.keys_deleted_by or "").startswith("positions")
-        if counts is not None and is_known and not counts.upserted:
-            assert counts == changed.counts, self.log
+        if counts is not None and counts.is_exact and not counts.upserted:
+            assert counts == changed.counts, "\n".join(self.log)
 
     def _meanwhile(self, branch: str) -> None:
         self.log.append("meanwhile")

@@ -26,7 +26,12 @@ from icebergds.formats.deletes.position_deletes import only_data_path
 from icebergds.operations.runner import Runner, ThreadRunner, weight_of_files
 from icebergds.operations.write.cleanup import delete_files, delete_files_of_write
 from icebergds.operations.write.conversion_tasks import ConversionPlan, write_converted
-from icebergds.operations.write.key_search import bytes_of_keys, bytes_to_read, filter_of_keys
+from icebergds.operations.write.key_search import (
+    bytes_of_keys,
+    bytes_to_read,
+    filter_of_keys,
+    have_any_length,
+)
 from icebergds.operations.write.table_settings import delete_settings
 from icebergds.reporting import stage
 from icebergds.scan.plan.delete_index import AppliedDeletes
@@ -146,7 +151,8 @@ class KeyResolver:
         if of_manifests > limit:
             return of_manifests, f"{size_text(of_manifests)} of manifests"
         planned = self._plan(base)
-        found = of_manifests + self._bytes_to_read(base, planned, min(limit, _BYTES_IN_PROCESS))
+        many = min(limit, _BYTES_IN_PROCESS)
+        found = of_manifests + self._bytes_to_read(base, planned, many, limit)
         of_files = counted(len(planned.files), "data file")
         return found, f"{size_text(found)} of manifests and the keys of {of_files}"
 
@@ -180,7 +186,9 @@ class KeyResolver:
         new = {_place(file): file for file in self._written if only_data_path(file) in {None, *hit}}
         own = (delete for path in hit for delete in planned.own[path]) if has_vectors else ()
         hashes = [one.keys for one in found.values() if one.keys is not None]
-        is_known = not planned.others and len(hashes) == len(found)
+        # With position delete files, rows that others have deleted since are counted, too.
+        is_same = all(self._before[path] == planned.before[path] for path in found)
+        is_known = not planned.others and len(hashes) == len(found) and is_same
         return Resolved(
             tuple(new.values()),
             tuple(own),
@@ -256,17 +264,26 @@ class KeyResolver:
         )
 
     def _bytes_to_read(
-        self, base: CommitBase, planned: _Planned, many: int = _BYTES_IN_PROCESS
+        self,
+        base: CommitBase,
+        planned: _Planned,
+        many: int = _BYTES_IN_PROCESS,
+        limit: int | None = None,
     ) -> int:
         """How many bytes of keys are read of planned data files, if none of them was read yet.
 
         Args:
-            many: what is more is found out exactly.
+            many: what may be more is found out exactly.
+            limit: what is roughly more need not be.
         """
         if planned.nbytes is None:
             ids, plan = self._keys[0].equality_ids, self._read_plan(base)
             planned.nbytes = bytes_of_keys(planned.files, ids, plan.table_schema)
-            if planned.nbytes > many:
+            # Such values may take more, but all of them no more than their files.
+            has_any_length = have_any_length(ids, plan.table_schema)
+            most = planned.files.nbytes if has_any_length else planned.nbytes
+            is_rough = has_any_length and (limit is None or planned.nbytes <= limit)
+            if most > many and (is_rough or self._filter(base) != TRUE):
                 planned.nbytes = bytes_to_read(plan, planned.files, ids, self._filter(base))
         return planned.nbytes
 

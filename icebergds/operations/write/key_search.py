@@ -44,6 +44,7 @@ _WIDTHS: dict[object, int] = {
     TypeId.TIMESTAMPTZ_NS: 8,
 }
 _WIDTH_OF_OTHERS = 16
+_OF_ANY_LENGTH = (TypeId.STRING, TypeId.BINARY, TypeId.FIXED)
 
 
 def filter_of_keys(plan: ReadPlan, keys: Sequence[ManifestEntry]) -> Expr:
@@ -91,6 +92,12 @@ def bytes_of_keys(files: PackedFiles, ids: Iterable[int], schema: Schema) -> int
     )
 
 
+def have_any_length(ids: Iterable[int], schema: Schema) -> bool:
+    """Whether values of key columns may take more bytes than `bytes_of_keys` takes them to."""
+    types = (_type_of(schema, field_id) for field_id in ids)
+    return any(kind is None or kind.type_id in _OF_ANY_LENGTH for kind in types)
+
+
 def bytes_to_read(plan: ReadPlan, files: PackedFiles, ids: Sequence[int], row_filter: Expr) -> int:
     """How many bytes of key columns may have rows that match, as the footers of data files say.
 
@@ -102,7 +109,7 @@ def bytes_to_read(plan: ReadPlan, files: PackedFiles, ids: Sequence[int], row_fi
         What `bytes_of_keys` says if there are many files.
     """
     known = bytes_of_keys(files, ids, plan.table_schema)
-    if row_filter == TRUE or len(files) > _MOST_OPENED:
+    if len(files) > _MOST_OPENED:
         return known
     keys = plan.table_schema.select(ids)
 
@@ -118,7 +125,7 @@ def bytes_to_read(plan: ReadPlan, files: PackedFiles, ids: Sequence[int], row_fi
         return bytes_of_keys(PackedFiles.of([file]), ids, plan.table_schema)
 
     with ThreadPoolExecutor(_OPENED_AT_ONCE) as pool:
-        return min(known, sum(pool.map(of_file, files)))
+        return sum(pool.map(of_file, files))
 
 
 def _bytes_of_parquet(plan: ReadPlan, data: DataFile, request: ReadRequest) -> int:

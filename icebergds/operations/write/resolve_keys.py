@@ -26,7 +26,11 @@ from icebergds.formats.deletes.key_hash import Hashes
 from icebergds.operations.write.key_resolver import KeyResolver, Resolved
 from icebergds.operations.write.options import WriteOptions
 from icebergds.operations.write.row_change_options import WriteOperation
-from icebergds.operations.write.row_counts import KEYS_DELETED_BY, summary_of_counts
+from icebergds.operations.write.row_counts import (
+    COUNTS_KEYS,
+    KEYS_DELETED_BY,
+    summary_of_counts,
+)
 from icebergds.spec.metadata import TableMetadata
 from icebergds.spec.reserved import ROW_ID
 from icebergds.spec.table_properties import UPSERT_MODE, UPSERT_RESOLVE_LIMIT_BYTES
@@ -158,6 +162,8 @@ class DeleteResolvedKeys:
             raise NothingToCommitError(base.state)
         new = delta.produce(work, base)
         counts = summary_of_counts(_real_counts(self.counts, found, self.deleted), None)
+        if found.keys is None:
+            counts[COUNTS_KEYS] = "true"
         return replace(new, changes={**new.changes, **counts, KEYS_DELETED_BY: self.reason})
 
     def settle(self) -> None:

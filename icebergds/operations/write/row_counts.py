@@ -11,6 +11,10 @@ from icebergds.display import html_table
 KEYS_DELETED_BY = "icebergds.keys-deleted-by"
 """The entry of a snapshot's summary that says how a change by key deletes rows, and why."""
 
+COUNTS_KEYS = "icebergds.counts-keys"
+"""The entry of a snapshot's summary if a change by key found rows, but counts keys, since deletes
+of others may have deleted some of the rows before."""
+
 _PREFIX = "icebergds.rows-"
 _MERGE_PREFIX = "spark.merge-into.num-target-rows-"
 
@@ -71,7 +75,7 @@ def counts_of(committed: Committed | None) -> RowCounts:
         count("upserted"),
         committed.snapshot.snapshot_id,
         # A deleted key may match any number of rows.
-        is_exact="added-equality-deletes" not in summary,
+        is_exact="added-equality-deletes" not in summary and COUNTS_KEYS not in summary,
         keys_deleted_by=summary.get(KEYS_DELETED_BY),
     )
 
