@@ -19,9 +19,9 @@ from icebergds.catalog.loaded_table import load_for_write
 from icebergds.errors import ValidationError
 
 _Key = tuple[Any, ...]
-_Row = tuple[Any, Any, int]
+_Row = tuple[Any, ...]
 _MODE, _LIMIT = "write.upsert.mode", "write.upsert.resolve-limit-bytes"
-_ONLY_CONVERSIONS = {
+_ONLY_CONVERSIONS: dict[str, Any] = {
     "rewrite_data_files": False,
     "rewrite_position_delete_files": False,
     "remove_dangling_deletes": False,
@@ -48,8 +48,8 @@ _ARROW = {
     "timestamp_ntz": pa.timestamp("us"),
     "binary": pa.binary(),
 }
-# The last two can be partitions of keys only if both columns are keys, or never.
-_SPECS = [None, None, "bucket(3, k)", "part", "truncate(4, value)"]
+# Keys determine the partition by the first, by the second if both columns are keys, else never.
+_SPECS: list[str | None] = [None, None, "bucket(3, k)", "part", "truncate(4, value)"]
 
 
 class _History:
@@ -65,7 +65,7 @@ class _History:
         self._has_part = rng.random() < 0.4
         spec = rng.choice(_SPECS)
         is_bucketed = spec == "bucket(3, k)"
-        more = {} if spec is None else {"partition_spec": spec}
+        more: dict[str, Any] = {} if spec is None else {"partition_spec": spec}
         properties = {"format-version": str(version), _MODE: mode}
         self._make = _TYPES[self._type][1]
         self._can_promote = not is_bucketed or self._type == "int"

@@ -82,15 +82,15 @@ def test_a_limit_that_suffices_converts_all_at_once(table: RacingTable) -> None:
     assert part.done.converted_equality_delete_files_count == 1
     assert part.done.deleted_rows_count == _FILES
     assert part.left_bytes == 0
-    assert CONVERSION_PROGRESS not in table.head.summary
+    assert CONVERSION_PROGRESS not in table.table.head.summary
 
 
 def test_nothing_is_begun_that_exceeds_the_limit(table: RacingTable) -> None:
-    before = table.head
+    before = table.table.head
     part = table.convert_part(10)
     assert (part.has_begun, part.read_bytes) == (False, 0)
     assert part.left_bytes > 10
-    assert table.head == before
+    assert table.table.head == before
 
 
 def test_a_conversion_without_limit_compares_the_rest_only(table: RacingTable) -> None:
@@ -186,7 +186,7 @@ def test_a_report_says_what_is_left(table: RacingTable) -> None:
 
 def test_a_record_of_another_history_does_not_count(table: RacingTable) -> None:
     """Rows that a part had deleted by position are back after a rollback."""
-    before, rows = table.head, table.rows()
+    before, rows = table.table.head, table.rows()
     table.convert_part(limit_of(table, 4))
     table.table.change(SetSnapshotRef("main", SnapshotRef(before.snapshot_id, RefType.BRANCH)))
     assert table.rows() == rows
