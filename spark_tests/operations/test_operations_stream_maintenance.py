@@ -143,7 +143,7 @@ def test_what_one_run_may_not_read_is_converted_by_several(tmp_path: Path) -> No
     largest = max(file.file_size_in_bytes for file in live_files(table.location()))
     limit, notes = largest * 3 // 2, []
     for batch in range(14):
-        report = write(table, batch, 2, key=batch * 7_919, max_bytes=limit)
+        report = write(table, batch, 2, key=batch * 7_019, max_bytes=limit)
         if report is not None:
             (step,) = (s for s in report.steps if s.action == "convert_equality_deletes")
             assert step.size_in_bytes <= limit
