@@ -39,8 +39,7 @@ from icebergds.testing.simulation.writers import condition_of
 PYICEBERG = "pyiceberg"
 _CATALOGS = ("sql", "rest")
 _FILES = "icebergds.testing.simulation.pyiceberg_files"
-# PyIceberg takes a conflict for the proof that nothing was committed: after the last attempt it
-# deletes the manifests.
+# Not tried: a conflict of PyIceberg's commit with itself.
 _NEVER = frozenset({FaultKind.OWN_CONFLICT})
 # What PyIceberg has not, as it says.
 _REFUSALS = (
