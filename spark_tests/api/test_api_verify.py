@@ -278,6 +278,21 @@ def test_a_damaged_manifest_is_found_and_the_others_are_verified(tmp_path: Path)
     assert set(found) == {FindingKind.RECORD_COUNT}
 
 
+def test_a_table_with_a_file_that_is_not_read_is_not_called_sound(tmp_path: Path) -> None:
+    builder = a_builder(tmp_path)
+    builder.commit(a_file(builder, 1))
+    (manifest,) = read_manifest_list(FileIO(), head(builder).manifest_list or "")
+    path = Path(manifest.manifest_path)
+    content = path.read_bytes()
+    assert content.count(b"deflate") == 1
+    path.write_bytes(content.replace(b"deflate", b"deflat9"))
+    found = verified(builder)
+    assert [(each.kind, each.severity) for each in found.findings] == [
+        (FindingKind.UNVERIFIED_FILE, Severity.NOTE)
+    ]
+    assert "0 faults and 1 note; what was verified is sound: unverified-file 1" in str(found)
+
+
 def test_a_missing_manifest_list_is_found(tmp_path: Path) -> None:
     builder = a_builder(tmp_path)
     builder.commit(a_file(builder, 1))

@@ -542,7 +542,7 @@ def test_files_that_took_the_place_of_others_are_refused(tmp_path: Path, file_fo
     assert ids_of(table) == [1, 2]
 
 
-def test_a_table_that_could_not_be_verified_is_not_called_sound(tmp_path: Path) -> None:
+def test_a_file_that_has_lost_its_key_is_a_fault(tmp_path: Path) -> None:
     table = encrypted_table(tmp_path)
     table.append(rows(1))
     path = Path(table.metadata_location.removeprefix("file:"))
@@ -550,8 +550,11 @@ def test_a_table_that_could_not_be_verified_is_not_called_sound(tmp_path: Path) 
     del document["snapshots"][0]["key-id"]
     path.write_text(json.dumps(document))
     found = catalog_with_keys(tmp_path).load_table("db.t").verify()
-    assert [finding.kind for finding in found.findings] == ["unverified-file"]
-    assert "0 faults and 1 note; what was verified is sound: unverified-file 1" in str(found)
+    (finding,) = found.findings
+    assert finding.kind == "damaged-file"
+    text = " ".join(str(found).split())
+    assert "is encrypted, but what lists it has no key for it" in text
+    assert "1 fault and 0 notes: damaged-file 1" in text
 
 
 def test_a_snapshot_whose_key_is_missing_is_refused(tmp_path: Path) -> None:

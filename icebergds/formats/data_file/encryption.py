@@ -12,9 +12,13 @@ from icebergds.errors import CorruptFileError, UnsupportedFeatureError
 ENCRYPTED_MAGIC = b"AGS1"
 
 
-def encrypted(what: str) -> UnsupportedFeatureError:
+class NoKeyError(UnsupportedFeatureError):
+    """An encrypted file is listed without a key."""
+
+
+def encrypted(what: str) -> NoKeyError:
     """The error for an encrypted file without a key; `what` names it."""
-    return UnsupportedFeatureError(
+    return NoKeyError(
         f"{what} is encrypted, but what lists it has no key for it; files of encrypted tables are "
         "read by their tables"
     )
@@ -35,7 +39,7 @@ def telling_encrypted(handle: pa.NativeFile, location: str) -> Iterator[None]:
     For files whose entries have no `key_metadata`.
 
     Raises:
-        UnsupportedFeatureError: for a CorruptFileError of an encrypted file.
+        NoKeyError: for a CorruptFileError of an encrypted file.
     """
     try:
         yield

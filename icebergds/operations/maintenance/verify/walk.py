@@ -15,6 +15,7 @@ from icebergds.errors import (
     MissingFileError,
     UnsupportedFeatureError,
 )
+from icebergds.formats.data_file.encryption import NoKeyError
 from icebergds.formats.manifests.columns import EntryColumns
 from icebergds.formats.manifests.manifest_list import read_snapshot_manifests
 from icebergds.formats.manifests.reader import read_manifest_columns
@@ -138,7 +139,7 @@ def walk_metadata(state: TableState) -> Walk:
 
 def unreadable(error: Exception, file: str, effect: str, remedy: str = EXPIRE) -> Finding:
     """The finding that a file is missing, damaged, or of a kind that is not read here."""
-    if isinstance(error, UnsupportedFeatureError):
+    if isinstance(error, UnsupportedFeatureError) and not isinstance(error, NoKeyError):
         return Finding(
             FindingKind.UNVERIFIED_FILE,
             file,
