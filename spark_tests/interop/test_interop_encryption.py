@@ -10,6 +10,7 @@ import pytest
 from hive_server import HiveServer
 from java_process import JavaProcess
 from moto_server import REGION, MotoServer
+from pyspark.sql import SparkSession
 from shared_catalog import ROWS, Lake, rows
 
 import icebergds
@@ -144,7 +145,7 @@ def _triples(found: pa.Table) -> set[_Change]:
 
 
 def test_java_streams_and_sees_changes_of_what_we_write(
-    lake: Lake, key: str, tmp_path: Path
+    spark: SparkSession, lake: Lake, key: str, tmp_path: Path
 ) -> None:
     # Java's view has no changes by delete files.
     properties = _encrypted(key, **{"write.delete.mode": "copy-on-write"})
@@ -162,7 +163,7 @@ def test_java_streams_and_sees_changes_of_what_we_write(
     table.append(rows({1: "a", 2: "b", 3: "b"}))
     first = table.metadata.current_snapshot_id
     assert sorted(lake.java.ask("stream", **stream)) == [[1, "a"], [2, "b"], [3, "b"]]
-    table.delete("id = 2")
+    table.delete("id = 2", spark=spark)
     table.append(rows({4: "a", 5: "c"}))
     table.rewrite_data_files(options={"rewrite-all": "true"})
     table.append(rows({6: "b"}))
