@@ -8,7 +8,7 @@ from dataclasses import replace
 import pyarrow as pa
 
 from icebergds.expr.nodes import BoundPredicate, Operation, and_, conjuncts
-from icebergds.operations.read.first_rows import FirstRows
+from icebergds.operations.read.first_rows import FirstRows, with_likely_rows
 from icebergds.operations.read.planned_scan import PlannedScan, residual_of, task_groups_of
 from icebergds.scan.read.changes import read_task_group
 from icebergds.spec.types import is_scalar
@@ -38,9 +38,15 @@ def few_rows(
     Raises:
         CorruptFileError, MissingFileError: a data or delete file is damaged or does not exist.
     """
+    any_of = first if first is not None and first.order is None else None
+    is_part = any_of is not None and len(scan.files) > _MOST_FILES
+    if any_of is not None and is_part:
+        likely = with_likely_rows(scan, any_of)
+        if likely is None:
+            return None
+        scan = likely
     if not may_be_few(scan, first, most):
         return None
-    any_of = first if first is not None and first.order is None else None
     if any_of is not None:
         batch_size = min(scan.plan.batch_size, max(any_of.count, most))
         plan = replace(scan.plan, batch_size=batch_size)
@@ -56,7 +62,7 @@ def few_rows(
             found.append(batch)
         if any_of is not None and rows >= any_of.count:
             return found
-    return found
+    return None if is_part else found
 
 
 def batches_of(scan: PlannedScan) -> Iterator[pa.RecordBatch]:
@@ -71,9 +77,12 @@ def may_be_few(scan: PlannedScan, first: FirstRows | None, most: int) -> bool:
     files = [file.entry.data_file for file in scan.files]
     if most <= 0 or not files or len(files) > _MOST_FILES:
         return False
-    if sum(file.file_size_in_bytes for file in files) > _MOST_BYTES:
-        return False
-    if any(file.deletes.equality_deletes for file in scan.files):
+    keys = {
+        entry.data_file.file_path: entry.data_file
+        for file in scan.files
+        for entry in file.deletes.equality_deletes
+    }
+    if sum(file.file_size_in_bytes for file in (*files, *keys.values())) > _MOST_BYTES:
         return False
     if not all(is_scalar(column.field_type) for column in scan.plan.columns.fields):
         return False

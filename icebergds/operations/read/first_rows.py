@@ -2,12 +2,12 @@
 
 The bounds of files guarantee values: if the files whose least value is at least T have n rows, the
 greatest n rows of the scan are at least T. So the files that cannot reach T are left out, and no
-row has to be read to find T.
+row has to be read to find T. Deletes by position leave at least as many rows as they do not count.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import Any
@@ -63,10 +63,10 @@ def with_first_rows(scan: PlannedScan, first: FirstRows) -> PlannedScan:
     if scan.plan.wrong_counts is not WrongCounts.FAIL or len(scan.files) < _FEW:
         return scan
     is_whole = selects_whole(scan, first.condition)
-    certain = [file for file in scan.files if not file.has_deletes and is_whole(file)]
     if first.order is None:
-        chosen = _any(certain, first.count)
+        chosen = _any(scan.files, is_whole, first.count)
         return scan if chosen is None else replace(scan, files=tuple(chosen))
+    certain = (file for file in scan.files if _least_rows(file) > 0 and is_whole(file))
     reaching = _threshold(first.order, certain, first.count)
     if reaching is None:
         return scan
@@ -78,25 +78,64 @@ def with_first_rows(scan: PlannedScan, first: FirstRows) -> PlannedScan:
 _FEW = 2
 
 
-def _any(files: Sequence[PlannedFile], count: int) -> list[PlannedFile] | None:
+def with_likely_rows(scan: PlannedScan, first: FirstRows) -> PlannedScan | None:
+    """The scan of one small file that may have the first rows in any order; None if none may.
+
+    Args:
+        scan: whose metadata does not say which rows are left, as for equality deletes.
+    """
+    is_whole = selects_whole(scan, first.condition)
+    file = _smallest(scan.files, is_whole, _stored_rows, first.count)
+    return None if file is None else replace(scan, files=(file,))
+
+
+def _any(
+    files: Sequence[PlannedFile], is_whole: Callable[[PlannedFile], bool], count: int
+) -> list[PlannedFile] | None:
     """As few files as have a number of rows; None if all together have fewer."""
-    large = [file for file in files if file.entry.data_file.record_count >= count]
-    if large:
-        return [min(large, key=lambda file: file.entry.data_file.file_size_in_bytes)]
-    chosen, rows = [], 0
-    for file in sorted(files, key=lambda file: -file.entry.data_file.record_count):
-        chosen.append(file)
-        rows += file.entry.data_file.record_count
+    one = _smallest(files, is_whole, _least_rows, count)
+    if one is not None:
+        return [one]
+    chosen: list[PlannedFile] = []
+    rows = 0
+    for file in sorted(files, key=lambda file: -_least_rows(file)):
+        if is_whole(file):
+            chosen.append(file)
+            rows += _least_rows(file)
         if rows >= count:
             return chosen
     return None
+
+
+def _smallest(
+    files: Sequence[PlannedFile],
+    is_whole: Callable[[PlannedFile], bool],
+    rows: Callable[[PlannedFile], int],
+    count: int,
+) -> PlannedFile | None:
+    """The file that is read soonest, of those with a number of rows; None if there is none."""
+    large = [file for file in files if rows(file) >= count]
+    large.sort(key=lambda file: (file.has_deletes, file.entry.data_file.file_size_in_bytes))
+    return next(filter(is_whole, large), None)
+
+
+def _stored_rows(file: PlannedFile) -> int:
+    return file.entry.data_file.record_count
+
+
+def _least_rows(file: PlannedFile) -> int:
+    """How many rows of a file deletes leave at least."""
+    counts = [entry.data_file.record_count for entry in file.deletes.position_deletes]
+    if file.deletes.equality_deletes or min(counts, default=0) < 0:
+        return 0
+    return _stored_rows(file) - sum(counts)
 
 
 def _threshold(order: Order, files: Iterable[PlannedFile], count: int) -> Expr | None:
     """A bound condition that holds for the first rows; None if there is none.
 
     Args:
-        files: all of whose rows count.
+        files: all of whose rows count that are not deleted, by position only.
     """
     kind = order.column.field_type
     if kind not in _ORDERED and not isinstance(kind, DecimalType):
@@ -107,7 +146,8 @@ def _threshold(order: Order, files: Iterable[PlannedFile], count: int) -> Expr |
         if found is not None:
             bounds, rows = found
             value = bounds.lower if order.descending else bounds.upper
-            if value is not None:
+            rows -= _stored_rows(file) - _least_rows(file)
+            if value is not None and rows > 0:
                 guaranteed.append((value, rows))
     guaranteed.sort(key=lambda each: each[0], reverse=order.descending)
     totals = accumulate(rows for _, rows in guaranteed)
