@@ -17,6 +17,7 @@ from moto_server import MotoServer
 from oracles.duckdb_reader import DuckDBReader
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.expressions.visitors import ROWS_MUST_MATCH, _StrictMetricsEvaluator
+from rest_server import RestServer
 
 from icebergds.errors import InvalidOptionError
 from icebergds.testing import simulate as command
@@ -90,6 +91,19 @@ def test_nothing_is_found_on_s3(moto: MotoServer) -> None:
         result = simulate(options, at_end=readers.compare)
     _check_sound(result, readers)
     assert result.commits > result.tables
+
+
+def test_nothing_is_found_on_a_rest_catalog(rest: RestServer) -> None:
+    first, steps = given_seed() or 1, 100 if IS_NIGHTLY else 15
+    guests = frozenset({PYICEBERG} if IS_NIGHTLY else ())
+    for number in range(rounds("ICEBERGDS_SIMULATIONS", pull=1, nightly=4)):
+        properties = {"uri": rest.uri(rest.new_catalog())}
+        options = SimulationOptions(
+            first + number, steps, guests=guests, catalog="rest", properties=properties
+        )
+        result = simulate(options)
+        assert [str(finding) for finding in result.findings] == []
+        assert result.commits > result.tables
 
 
 def test_the_same_seed_gives_the_same_run_with_pyiceberg() -> None:

@@ -5,12 +5,14 @@ Written for the simulation alone, so that it does not repeat a mistake of what r
 
 from __future__ import annotations
 
+import re
+
 from icebergds.commit.operations import TableState
 from icebergds.formats.manifests.manifest import read_manifest
 from icebergds.formats.manifests.manifest_list import read_snapshot_manifests
 from icebergds.io.fileio import FileIO
 
-_HINT = "version-hint.text"
+_OTHERS = re.compile(r"/(version-hint\.text|\.[^/]+\.crc)$")
 
 
 def files_of(state: TableState) -> set[str]:
@@ -33,7 +35,10 @@ def files_of(state: TableState) -> set[str]:
 
 
 def stored_files(state: TableState) -> set[str]:
-    """The resolved locations of all files in the table's directory, but the version hint."""
+    """The resolved locations of all files in the table's directory that are its own.
+
+    Not the version hint, and no checksums, which a server adds that writes by Hadoop's client.
+    """
     listed = FileIO.list_recursively(state.io, state.metadata.location)
     found = {path for each in listed for path in each.files["location"].to_pylist()}
-    return {path for path in found if not path.endswith(f"/{_HINT}")}
+    return {path for path in found if not _OTHERS.search(path)}
