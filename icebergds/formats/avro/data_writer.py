@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from icebergds.errors import InvalidOptionError
 from icebergds.formats.arrow.arrays import validity, with_child, with_entries
-from icebergds.formats.avro.schema import avro_name, decimal_size
+from icebergds.formats.avro.schema import ScalarTypes, avro_name, decimal_size
 from icebergds.formats.data_file.column_metrics import BatchMetrics, measured_columns
 from icebergds.formats.data_file.metrics_modes import MetricsModes
 from icebergds.formats.data_file.output_file import OutputFile
@@ -23,19 +23,13 @@ from icebergds.spec.manifest import DataFile
 from icebergds.spec.schema import Schema
 from icebergds.spec.types import (
     STRING,
-    UUID,
     VARIANT,
     DecimalType,
-    FixedType,
-    GeographyType,
-    GeometryType,
     IcebergType,
     ListType,
     MapType,
     NestedField,
-    ScalarType,
     StructType,
-    TypeId,
 )
 
 _BLOCK_BYTES = 64_000
@@ -132,33 +126,11 @@ def avro_rows(batch: pa.RecordBatch, schema: Schema) -> list[dict[str, Any]]:
     return rows
 
 
-_PRIMITIVES: dict[TypeId, Any] = {
-    TypeId.UNKNOWN: "null",
-    TypeId.BOOLEAN: "boolean",
-    TypeId.INT: "int",
-    TypeId.LONG: "long",
-    TypeId.FLOAT: "float",
-    TypeId.DOUBLE: "double",
-    TypeId.DATE: {"type": "int", "logicalType": "date"},
-    TypeId.TIME: {"type": "long", "logicalType": "time-micros"},
-    TypeId.TIMESTAMP: {"type": "long", "logicalType": "timestamp-micros", "adjust-to-utc": False},
-    TypeId.TIMESTAMPTZ: {"type": "long", "logicalType": "timestamp-micros", "adjust-to-utc": True},
-    TypeId.TIMESTAMP_NS: {"type": "long", "logicalType": "timestamp-nanos", "adjust-to-utc": False},
-    TypeId.TIMESTAMPTZ_NS: {
-        "type": "long",
-        "logicalType": "timestamp-nanos",
-        "adjust-to-utc": True,
-    },
-    TypeId.STRING: "string",
-    TypeId.BINARY: "bytes",
-}
-
-
 class _Types:
-    """Avro types of one schema. Named types are defined once, then referenced by name."""
+    """Avro types of one schema."""
 
     def __init__(self) -> None:
-        self._defined: set[str] = set()
+        self._scalars = ScalarTypes()
 
     def record(self, name: str, fields: Iterable[NestedField]) -> dict[str, Any]:
         return {"type": "record", "name": name, "fields": [self._field(f) for f in fields]}
@@ -204,28 +176,7 @@ class _Types:
                 name = f"r{field.field_id}"
                 return {"type": "record", "name": name, "fields": parts, "logicalType": "variant"}
             case _:
-                return self._scalar(field_type)
-
-    def _scalar(self, field_type: ScalarType) -> Any:
-        match field_type:
-            case DecimalType(precision=precision, scale=scale):
-                logical = {"logicalType": "decimal", "precision": precision, "scale": scale}
-                size = decimal_size(precision)
-                return self._fixed(f"decimal_{precision}_{scale}", size, logical)
-            case FixedType(length=length):
-                return self._fixed(f"fixed_{length}", length, {})
-            case GeometryType() | GeographyType():
-                return "bytes"
-            case _ if field_type == UUID:
-                return self._fixed("uuid_fixed", 16, {"logicalType": "uuid"})
-            case _:
-                return _PRIMITIVES[field_type.type_id]
-
-    def _fixed(self, name: str, size: int, logical: dict[str, Any]) -> Any:
-        if name in self._defined:
-            return name
-        self._defined.add(name)
-        return {"type": "fixed", "name": name, "size": size, **logical}
+                return self._scalars.of(field_type)
 
 
 def _stored(array: pa.Array, field_type: IcebergType) -> pa.Array:

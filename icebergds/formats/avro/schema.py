@@ -1,4 +1,4 @@
-"""Parses Avro schemas, with Iceberg's field ids and names (spec: Appendix A, Avro)."""
+"""Parses Avro schemas, and what schemas are made of (spec: Appendix A, Avro)."""
 
 from __future__ import annotations
 
@@ -7,6 +7,16 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
+
+from icebergds.spec.types import (
+    UUID,
+    DecimalType,
+    FixedType,
+    GeographyType,
+    GeometryType,
+    ScalarType,
+    TypeId,
+)
 
 _PRIMITIVES = frozenset({"null", "boolean", "int", "long", "float", "double", "bytes", "string"})
 
@@ -92,6 +102,56 @@ def writer_schema(text: str) -> Any:
 def physical_schema(text: str) -> Any:
     """`writer_schema` without logical types, so that decoders return stored values."""
     return _without(json.loads(text), frozenset({"default", "logicalType"}))
+
+
+_TYPES: dict[TypeId, Any] = {
+    TypeId.UNKNOWN: "null",
+    TypeId.BOOLEAN: "boolean",
+    TypeId.INT: "int",
+    TypeId.LONG: "long",
+    TypeId.FLOAT: "float",
+    TypeId.DOUBLE: "double",
+    TypeId.DATE: {"type": "int", "logicalType": "date"},
+    TypeId.TIME: {"type": "long", "logicalType": "time-micros"},
+    TypeId.TIMESTAMP: {"type": "long", "logicalType": "timestamp-micros", "adjust-to-utc": False},
+    TypeId.TIMESTAMPTZ: {"type": "long", "logicalType": "timestamp-micros", "adjust-to-utc": True},
+    TypeId.TIMESTAMP_NS: {"type": "long", "logicalType": "timestamp-nanos", "adjust-to-utc": False},
+    TypeId.TIMESTAMPTZ_NS: {
+        "type": "long",
+        "logicalType": "timestamp-nanos",
+        "adjust-to-utc": True,
+    },
+    TypeId.STRING: "string",
+    TypeId.BINARY: "bytes",
+}
+
+
+class ScalarTypes:
+    """The Avro types of scalars in a schema. Named types are defined once, then referenced."""
+
+    def __init__(self) -> None:
+        self._defined: set[str] = set()
+
+    def of(self, field_type: ScalarType) -> Any:
+        match field_type:
+            case DecimalType(precision=precision, scale=scale):
+                logical = {"logicalType": "decimal", "precision": precision, "scale": scale}
+                size = decimal_size(precision)
+                return self._fixed(f"decimal_{precision}_{scale}", size, logical)
+            case FixedType(length=length):
+                return self._fixed(f"fixed_{length}", length, {})
+            case GeometryType() | GeographyType():
+                return "bytes"
+            case _ if field_type == UUID:
+                return self._fixed("uuid_fixed", 16, {"logicalType": "uuid"})
+            case _:
+                return _TYPES[field_type.type_id]
+
+    def _fixed(self, name: str, size: int, logical: dict[str, Any]) -> Any:
+        if name in self._defined:
+            return name
+        self._defined.add(name)
+        return {"type": "fixed", "name": name, "size": size, **logical}
 
 
 def decimal_size(precision: int) -> int:

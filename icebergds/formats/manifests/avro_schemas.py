@@ -6,38 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from icebergds.errors import UnsupportedFeatureError
-from icebergds.formats.avro.schema import avro_name, decimal_size
-from icebergds.spec.types import (
-    DecimalType,
-    FixedType,
-    NestedField,
-    StructType,
-    TypeId,
-    is_scalar,
-)
-
-_PLAIN: dict[TypeId, Any] = {
-    TypeId.BOOLEAN: "boolean",
-    TypeId.INT: "int",
-    TypeId.LONG: "long",
-    TypeId.FLOAT: "float",
-    TypeId.DOUBLE: "double",
-    TypeId.STRING: "string",
-    TypeId.BINARY: "bytes",
-    TypeId.GEOMETRY: "bytes",
-    TypeId.GEOGRAPHY: "bytes",
-    TypeId.UNKNOWN: "null",
-    TypeId.DATE: {"type": "int", "logicalType": "date"},
-    TypeId.TIME: {"type": "long", "logicalType": "time-micros"},
-    TypeId.TIMESTAMP: {"type": "long", "logicalType": "timestamp-micros", "adjust-to-utc": False},
-    TypeId.TIMESTAMPTZ: {"type": "long", "logicalType": "timestamp-micros", "adjust-to-utc": True},
-    TypeId.TIMESTAMP_NS: {"type": "long", "logicalType": "timestamp-nanos", "adjust-to-utc": False},
-    TypeId.TIMESTAMPTZ_NS: {
-        "type": "long",
-        "logicalType": "timestamp-nanos",
-        "adjust-to-utc": True,
-    },
-}
+from icebergds.formats.avro.schema import ScalarTypes, avro_name
+from icebergds.spec.types import VARIANT, FixedType, NestedField, StructType, is_scalar
 
 
 def manifest_list_schema(format_version: int) -> dict[str, Any]:
@@ -131,43 +101,25 @@ def _field_summary() -> dict[str, Any]:
 
 
 def _partition_fields(partition: StructType) -> Iterator[dict[str, Any]]:
-    defined: set[str] = set()
+    scalars = ScalarTypes()
     for field in partition.fields:
-        kind = _avro_type(field, defined)
+        kind = _partition_type(field, scalars)
         name = avro_name(field.name)
         avro_field = _field(field.field_id, name, kind, kind == "null")
         yield avro_field if name == field.name else {**avro_field, "iceberg-field-name": field.name}
 
 
-def _avro_type(field: NestedField, defined: set[str]) -> Any:
-    """The Avro type of a partition value; `defined` are the named types defined before it."""
-    match field.field_type:
-        case DecimalType(precision=precision, scale=scale):
-            fixed = {
-                "type": "fixed",
-                "name": f"decimal_{precision}_{scale}",
-                "size": decimal_size(precision),
-                "logicalType": "decimal",
-                "precision": precision,
-                "scale": scale,
-            }
-        case FixedType():
-            # The specification says fixed, but Java expects a length before a fixed value, and
-            # could not read the table at all. Bytes have a length, and all readers accept them.
-            return "bytes"
-        case scalar if is_scalar(scalar) and scalar.type_id is TypeId.UUID:
-            fixed = {"type": "fixed", "name": "uuid_fixed", "size": 16, "logicalType": "uuid"}
-        case scalar if is_scalar(scalar) and scalar.type_id in _PLAIN:
-            return _PLAIN[scalar.type_id]
-        case other:
-            raise UnsupportedFeatureError(
-                f"partition field {field.name!r}: manifests cannot store values of type {other}"
-            )
-    name = str(fixed["name"])
-    if name in defined:
-        return name
-    defined.add(name)
-    return fixed
+def _partition_type(field: NestedField, scalars: ScalarTypes) -> Any:
+    kind = field.field_type
+    if isinstance(kind, FixedType):
+        # The specification says fixed, but Java expects a length before a fixed value, and could
+        # not read the table at all. Bytes have a length, and all readers accept them.
+        return "bytes"
+    if not is_scalar(kind) or kind == VARIANT:
+        raise UnsupportedFeatureError(
+            f"partition field {field.name!r}: manifests cannot store values of type {kind}"
+        )
+    return scalars.of(kind)
 
 
 def _field(field_id: int, name: str, kind: Any, required: bool = True) -> dict[str, Any]:
