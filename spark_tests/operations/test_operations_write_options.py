@@ -21,7 +21,6 @@ from icebergds.operations.options.values import (
 )
 from icebergds.operations.write import options as write_options
 from icebergds.operations.write.options import Creation, WriteOptions, parse_write_options
-from icebergds.operations.write.row_change_options import ROW_CHANGE_OPTIONS
 from icebergds.spec.manifest import FileFormat
 
 
@@ -90,7 +89,8 @@ def test_every_known_option_has_a_test() -> None:
         *STORAGE_OPTIONS,
         *("partition-by", "sort-by", "location", "format-version"),
         *("txn-app-id", "txn-version"),
-        *ROW_CHANGE_OPTIONS,
+        *("write-operation", "upsert-keys", "upsert-order-by", "row-kind-column"),
+        *("write.upsert.mode", "write.upsert.resolve-limit-bytes"),
     }
     assert tested | elsewhere == set(write_options._KNOWN)
 

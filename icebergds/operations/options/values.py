@@ -11,6 +11,7 @@ from icebergds.catalog.address import TableAddress
 from icebergds.errors import InvalidOptionError
 from icebergds.expr.literals import round_literal
 from icebergds.io.storage_options import is_of_storage, storage_properties_of
+from icebergds.spec.table_properties import UPSERT_MODE, UPSERT_RESOLVE_LIMIT_BYTES
 from icebergds.spec.types import TIMESTAMPTZ
 from icebergds.suggestions import did_you_mean
 
@@ -53,10 +54,7 @@ _READS = {
     "failOnDataLoss": "'stream-on-expired'",
 }
 _OWN = {name.lower(): own for name, own in (_WRITES | _READS).items()}
-_OF_WRITES = {
-    "mergeschema",
-    *(name.lower() for name in _WRITES),
-    "create",
+OF_WRITES = (
     "create-branch",
     "wap.id",
     "wap.branch",
@@ -64,7 +62,9 @@ _OF_WRITES = {
     "txn-version",
     "overwrite-mode",
     "overwrite-filter",
+    "validate-from-snapshot-id",
     "merge-schema",
+    "mergeSchema",
     "write-format",
     "target-file-size-bytes",
     "compression-codec",
@@ -74,6 +74,7 @@ _OF_WRITES = {
     "fanout-enabled",
     "distribution-mode",
     "use-table-distribution-and-ordering",
+    "create",
     "partition-by",
     "sort-by",
     "location",
@@ -84,8 +85,12 @@ _OF_WRITES = {
     "upsert-keys",
     "upsert-order-by",
     "row-kind-column",
-    "validate-from-snapshot-id",
-}
+    UPSERT_MODE.name,
+    UPSERT_RESOLVE_LIMIT_BYTES.name,
+)
+"""The options of writes that reads have not."""
+
+_OF_WRITES = {name.lower() for name in (*OF_WRITES, *_WRITES)}
 _OF_READS = {
     "versionasof",
     "timestampasof",

@@ -14,6 +14,7 @@ from icebergds.operations.options.arguments import write_arguments
 from icebergds.operations.options.selections import with_selection
 from icebergds.operations.options.values import (
     CATALOG_PREFIX,
+    OF_WRITES,
     address_of,
     boolean,
     integer,
@@ -29,7 +30,6 @@ from icebergds.operations.options.values import (
 )
 from icebergds.operations.write.read_marks import ReadMark
 from icebergds.operations.write.row_change_options import (
-    ROW_CHANGE_OPTIONS,
     RowChangeOptions,
     parse_row_change,
 )
@@ -46,34 +46,11 @@ _KNOWN = (
     "path",
     "catalog",
     "branch",
-    "create-branch",
-    "wap.id",
-    "wap.branch",
-    "txn-app-id",
-    "txn-version",
-    "overwrite-mode",
-    "overwrite-filter",
     "time-zone",
     "isolation-level",
-    "validate-from-snapshot-id",
-    "merge-schema",
-    "mergeSchema",
-    "write-format",
-    "target-file-size-bytes",
-    "compression-codec",
-    "compression-level",
-    "shred-variants",
-    "variant-inference-buffer-size",
-    "fanout-enabled",
-    "distribution-mode",
-    "use-table-distribution-and-ordering",
-    "create",
-    *_CREATION,
-    _SNAPSHOT_PROPERTIES,
-    _TABLE_PROPERTIES,
+    *OF_WRITES,
     "location-map",
     *STORAGE_OPTIONS,
-    *ROW_CHANGE_OPTIONS,
 )
 
 

@@ -10,15 +10,6 @@ from icebergds.errors import InvalidOptionError
 from icebergds.operations.options.values import parse
 from icebergds.spec.table_properties import UPSERT_MODE, UPSERT_RESOLVE_LIMIT_BYTES
 
-ROW_CHANGE_OPTIONS = (
-    "write-operation",
-    "upsert-keys",
-    "upsert-order-by",
-    "row-kind-column",
-    UPSERT_MODE.name,
-    UPSERT_RESOLVE_LIMIT_BYTES.name,
-)
-
 
 class WriteOperation(StrEnum):
     """What a write does with its rows; all but `APPEND` change existing rows by key."""
