@@ -13,8 +13,10 @@ from icebergds.api.scan import TableScan
 from icebergds.catalog.loaded_table import LoadedTable
 from icebergds.commit.operations import TableState
 from icebergds.commit.snapshot_commit import Committed
-from icebergds.errors import InvalidOptionError
+from icebergds.errors import IcebergError, InvalidFilterError, InvalidOptionError
+from icebergds.expr.bind import bind
 from icebergds.expr.nodes import Expr
+from icebergds.expr.sql import parse_filter
 from icebergds.operations.conditions import (
     Setting,
     default_setting,
@@ -23,7 +25,7 @@ from icebergds.operations.conditions import (
 )
 from icebergds.operations.options.rows import ArrowRows, Rows, arrow_rows
 from icebergds.operations.outcomes import nothing_committed
-from icebergds.operations.write import arrow_rows as in_process
+from icebergds.operations.write import arrow_rows as in_process, matching_rows
 from icebergds.operations.write.append_overwrite import in_commit_with_columns
 from icebergds.operations.write.commit_options import refuse_ignored_audit
 from icebergds.operations.write.metadata_delete import delete_by_metadata, is_metadata_delete
@@ -125,6 +127,10 @@ def delete_rows(
         committed, counts = delete_by_metadata(kept, row_filter, options)
         snapshot_id = None if committed is None else committed.snapshot.snapshot_id
         return Changed(replace(counts, snapshot_id=snapshot_id), _state_after(table, committed))
+    if _session(spark) is None:
+        if row_filter is None:
+            raise _only_by_spark(table, condition, options)
+        return _changed(table, matching_rows.delete_matching(kept, row_filter, options))
     from icebergds.spark.row_level.matching_changes import delete_matching
     from icebergds.spark.row_level.target import make_target
 
@@ -257,10 +263,35 @@ def _plannable(
     return plannable_condition(condition, schema, zone, setting, named_by(alias))
 
 
+def _only_by_spark(
+    table: LoadedTable, condition: str | Column, options: WriteOptions
+) -> IcebergError:
+    """The error for a condition that cannot be evaluated without Spark."""
+    hint = "no SparkSession is active; start one, or pass it as spark="
+    try:
+        parsed = parse_filter(str(condition), time_zone=options.time_zone)
+        bind(parsed, table.metadata.schema(), case_sensitive=False)
+    except InvalidFilterError as error:
+        return InvalidFilterError(f"{error}. Spark evaluates more conditions, but {hint}")
+    return InvalidFilterError(
+        f"table {table.name}: only Spark can evaluate {condition!r} as Spark does, and {hint}"
+    )
+
+
 def _session_setting(spark: SparkSession | None) -> Setting:
     """The settings of the Spark session, or Spark's defaults without a session."""
-    if spark is None and "pyspark" not in sys.modules:
+    session = _session(spark)
+    if session is None:
         return default_setting
     from icebergds.spark.session import session_setting
 
-    return session_setting(spark)
+    return session_setting(session)
+
+
+def _session(spark: SparkSession | None) -> SparkSession | None:
+    """The session, or the active one; None if there is none."""
+    if spark is None and "pyspark" not in sys.modules:
+        return None
+    from icebergds.spark.session import session_or_active
+
+    return session_or_active(spark)

@@ -84,16 +84,14 @@ class TableWrites(TableBase):
 
         Args:
             overwrite_filter: the rows to replace, as Spark SQL or a Spark column. If it matches
-                only some rows of a file, Spark finds them and they are deleted as by `delete`.
-                This needs a Spark DataFrame; with other rows it is an error and nothing is
-                written.
+                only some rows of a file, they are found and deleted as by `delete`: by Spark with
+                a Spark DataFrame, else in this process.
 
         Other arguments and errors are those of `append`.
 
         Raises:
             ValidationError: concurrent commits changed the replaced rows (option
-                `isolation-level`), or `df` is not a Spark DataFrame and the filter matches only
-                some rows of a file.
+                `isolation-level`).
         """
         if overwrite_filter is None or isinstance(overwrite_filter, str):
             named = {"branch": branch, "overwrite_filter": overwrite_filter}
@@ -135,13 +133,14 @@ class TableWrites(TableBase):
         """Deletes the rows that match a condition, in one commit.
 
         If metadata shows that all matching rows are in files that match entirely, those files are
-        removed without reading data. Otherwise Spark finds the rows, and the table property
-        `write.delete.mode` chooses how they are deleted: with delete files (`merge-on-read`) or by
-        rewriting their data files (`copy-on-write`, the default). If no row matches, nothing is
-        committed.
+        removed without reading data. Otherwise Spark finds the rows, or this process if there is no
+        Spark session, and the table property `write.delete.mode` chooses how they are deleted: with
+        delete files (`merge-on-read`) or by rewriting their data files (`copy-on-write`, the
+        default). If no row matches, nothing is committed.
 
         Args:
-            condition: Spark SQL or a Spark column; must be deterministic.
+            condition: Spark SQL or a Spark column; must be deterministic. Without a Spark session,
+                SQL that scans take as a filter.
             alias: a name of the table in the condition, as in `alias.id`.
             branch: the branch to commit to; main by default.
             snapshot_properties: entries to add to the snapshot summary.
@@ -155,7 +154,7 @@ class TableWrites(TableBase):
 
         Raises:
             InvalidFilterError: the condition does not fit the table, or is not deterministic.
-            InvalidOptionError: it is neither SQL nor a column, or there is no Spark session.
+            InvalidOptionError: it is neither SQL nor a column, or a column needs a Spark session.
             UnsupportedFeatureError: `merge-on-read` in format version 1.
             ValidationError: concurrent commits changed the rows that were read
                 (`write.delete.isolation-level`).

@@ -121,15 +121,6 @@ def test_an_overwrite_replaces_the_rows_of_a_filter(tmp_path: Path) -> None:
     assert ids_of(table) == [2, 3, 4]
 
 
-def test_an_overwrite_of_some_rows_of_a_file_changes_nothing(tmp_path: Path) -> None:
-    table = new_table(tmp_path)
-    table.append(rows(1, 2))
-    with pytest.raises(ValidationError):
-        table.overwrite(rows(3), "id = 1")
-    assert ids_of(table.refresh()) == [1, 2]
-    assert len(data_files(table.location())) == 1
-
-
 def test_a_dynamic_overwrite_replaces_the_partitions_of_its_rows(tmp_path: Path) -> None:
     table = new_table(tmp_path, partition_by="day")
     for day in (1, 2):

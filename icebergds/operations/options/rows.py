@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from typing import Any, Protocol, TypeAlias
 
 import pyarrow as pa
@@ -53,6 +54,12 @@ def arrow_rows(rows: object, place: str) -> ArrowRows | None:
             f"{place}: rows of type {type(rows).__module__}.{type(rows).__name__} cannot be "
             f"converted to Arrow: {'; '.join(map(str, error.args))}"
         ) from error
+
+
+def batches_of_rows(rows: ArrowRows) -> Iterator[pa.RecordBatch]:
+    if isinstance(rows, pa.RecordBatch):
+        return iter([rows])
+    return iter(rows) if isinstance(rows, pa.RecordBatchReader) else iter(rows.to_batches())
 
 
 def _of_pandas(frame: Any) -> pa.Table:

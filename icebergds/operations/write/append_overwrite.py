@@ -148,7 +148,7 @@ def prepare_write(
     if overwrite:
         check_marked_rows(options, table, isolation)
     state, metadata = table.state, table.metadata
-    row_filter = _overwrite_filter(options)
+    row_filter = overwrite_filter(options)
     if overwrite and row_filter != TRUE:
         # Which files match depends on their rows.
         state.io.require_rows()
@@ -356,7 +356,12 @@ def _change(write: PreparedWrite, files: tuple[DataFile, ...]) -> Action:
     return Overwrite(files, write.row_filter, case_sensitive=False, isolation=write.isolation)
 
 
-def _overwrite_filter(options: WriteOptions) -> Expr:
+def overwrite_filter(options: WriteOptions) -> Expr:
+    """The rows that an overwrite replaces; not bound yet.
+
+    Raises:
+        InvalidFilterError: it cannot be parsed.
+    """
     if options.overwrite_filter is None:
         return TRUE
     if not isinstance(options.overwrite_filter, str):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 
 import pyarrow as pa
@@ -12,10 +11,16 @@ from icebergds.commit.snapshot_commit import Committed
 from icebergds.errors import InvalidOptionError
 from icebergds.formats.data_file.file_schema import schema_from_arrow
 from icebergds.io.near import start_reading
-from icebergds.operations.options.rows import ArrowRows
-from icebergds.operations.write.append_overwrite import commit_write, prepare_write
+from icebergds.operations.options.rows import ArrowRows, batches_of_rows
+from icebergds.operations.write.append_overwrite import (
+    commit_write,
+    overwrite_filter,
+    prepare_write,
+)
 from icebergds.operations.write.delta_commit import commit_delta, discard_delta, find_rows
 from icebergds.operations.write.key_changes import prepare_key_change
+from icebergds.operations.write.matching_rows import overwrite_matching
+from icebergds.operations.write.metadata_delete import is_metadata_delete
 from icebergds.operations.write.options import WriteOptions
 from icebergds.operations.write.resolve_keys import keeps_row_ids
 from icebergds.reporting import writing_files
@@ -42,11 +47,17 @@ def write_rows(
             f"option 'write-operation' = {str(options.row_change.operation)!r} changes rows by "
             "key; use table.upsert, table.delta or table.delete_keys with Arrow rows"
         )
+    if overwrite and table is not None and options.overwrite_filter is not None:
+        row_filter = overwrite_filter(options)
+        table = table.keeping_reads()
+        if not is_metadata_delete(table, row_filter, options):
+            plain = replace(options, overwrite_filter=None)
+            return overwrite_matching(table, row_filter, plain, rows)
     columns = schema_from_arrow(rows.schema)
     write, table = prepare_write(options, rows.schema, columns, overwrite=overwrite, table=table)
     table = _reading_manifest_list(table, options.branch)
     writing_files()
-    files = write_batches(write.plan, _batches(rows), partition_id=0, attempt_id=0)
+    files = write_batches(write.plan, batches_of_rows(rows), partition_id=0, attempt_id=0)
     return commit_write(write, files, table)
 
 
@@ -71,14 +82,14 @@ def change_rows(table: LoadedTable, options: WriteOptions, rows: ArrowRows) -> C
     table = _reading_manifest_list(table, options.branch)
     writing_files()
     if not can_keep:
-        delta = task(_batches(rows), partition_id=0, attempt_id=0)
+        delta = task(batches_of_rows(rows), partition_id=0, attempt_id=0)
         return commit_delta(prepared, [delta], table)
-    keys = task.of_keys(_batches(rows), partition_id=0, attempt_id=0)
+    keys = task.of_keys(batches_of_rows(rows), partition_id=0, attempt_id=0)
     found = None
     try:
         found = find_rows(prepared, keys.deletes, table, None, task.hashing)
         task = task.replacing(found.replaced or NO_ROWS)
-        delta = task(_batches(rows), partition_id=0, attempt_id=1)
+        delta = task(batches_of_rows(rows), partition_id=0, attempt_id=1)
     except BaseException as error:
         discard_delta(prepared, keys, None if found is None else found.resolver, error)
         raise
@@ -93,9 +104,3 @@ def _reading_manifest_list(table: LoadedTable, branch: str) -> LoadedTable:
     table = table.keeping_reads()
     start_reading(table.io, head.manifest_list)
     return table
-
-
-def _batches(rows: ArrowRows) -> Iterator[pa.RecordBatch]:
-    if isinstance(rows, pa.RecordBatch):
-        return iter([rows])
-    return iter(rows) if isinstance(rows, pa.RecordBatchReader) else iter(rows.to_batches())

@@ -14,7 +14,9 @@ from typing import Any
 import pyarrow as pa
 
 from icebergds.catalog.loaded_table import LoadedTable
+from icebergds.commit.operations import TableState
 from icebergds.commit.options import IsolationLevel
+from icebergds.errors import UnsupportedFeatureError
 from icebergds.expr.nodes import TRUE, Expr
 from icebergds.formats.arrow.types import schema_to_arrow
 from icebergds.operations.write.append_overwrite import plan_rows
@@ -33,8 +35,13 @@ from icebergds.spec.manifest import DataFileRef
 from icebergds.spec.metadata import TableMetadata
 from icebergds.spec.reserved import LAST_UPDATED_SEQUENCE_NUMBER, POS, ROW_ID
 from icebergds.spec.schema import Schema
-from icebergds.spec.table_properties import DELETE_GRANULARITY, DELETE_TARGET_FILE_SIZE_BYTES
+from icebergds.spec.table_properties import (
+    DELETE_GRANULARITY,
+    DELETE_TARGET_FILE_SIZE_BYTES,
+    ROW_CHANGE_MODE,
+)
 from icebergds.write.changes.position_delta import (
+    CONTROL_COLUMNS,
     DeleteTarget,
     PositionDeltaPlan,
     pack_target,
@@ -44,6 +51,9 @@ from icebergds.write.changes.position_delta import (
 from icebergds.write.rows.matching import plan_matching
 
 _LINEAGE = (ROW_ID, LAST_UPDATED_SEQUENCE_NUMBER)
+RESERVED_COLUMNS = frozenset({*CONTROL_COLUMNS, *(field.name for field in _LINEAGE)})
+"""Names of columns, in lower case, that changes of rows use for metadata."""
+
 # A rewrite reads each file whole.
 _UNSPLIT = SplitOptions(split_size=2**62)
 
@@ -53,6 +63,30 @@ class RowChangeMode(StrEnum):
 
     COPY_ON_WRITE = "copy-on-write"
     MERGE_ON_READ = "merge-on-read"
+
+
+def row_change_mode(state: TableState, kind: str) -> RowChangeMode:
+    """The table's mode for a statement.
+
+    Args:
+        kind: `delete`, `update` or `merge`.
+
+    Raises:
+        InvalidOptionError: the table property is neither of the two modes.
+        UnsupportedFeatureError: the mode needs delete files, which the format version does not
+            support; or a column has the name of a control column.
+    """
+    metadata = state.metadata
+    for field in metadata.schema().fields:
+        if field.name.lower() in RESERVED_COLUMNS:
+            raise UnsupportedFeatureError(
+                f"table {state.name} has a column {field.name!r}, a name that row-level "
+                "changes reserve for metadata; rename the column"
+            )
+    found = RowChangeMode(ROW_CHANGE_MODE[kind].of(metadata.properties))
+    if found is RowChangeMode.MERGE_ON_READ:
+        require_delete_files(state)
+    return found
 
 
 @dataclass(frozen=True, slots=True)

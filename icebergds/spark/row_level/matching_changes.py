@@ -9,10 +9,11 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame, functions as f
 
 from icebergds.commit.snapshot_commit import Committed
-from icebergds.errors import InvalidDataError, InvalidFilterError, InvalidOptionError
+from icebergds.errors import InvalidFilterError
 from icebergds.expr.names import in_backticks, quote_name
 from icebergds.expr.nodes import Expr
 from icebergds.operations.write.isolation import check_rows_since_read
+from icebergds.operations.write.matching_rows import check_new_rows
 from icebergds.spark.errors import own_errors, unlogged
 from icebergds.spark.float_texts import floats_as_text
 from icebergds.spark.row_level.assignments import plan_assignments
@@ -28,7 +29,6 @@ from icebergds.spark.row_level.match_filter import Sides, match_filter
 from icebergds.spark.row_level.rows import StatementRows
 from icebergds.spark.row_level.target import FILE, LAST_UPDATED, POS, ROW_ID, WRITE, Target
 from icebergds.spark.types import spark_schema
-from icebergds.write.changes.position_delta import TARGET_COLUMN
 
 
 def delete_matching(
@@ -128,22 +128,7 @@ def overwrite_matching(
         PySparkException: the Spark job or the query failed for another reason.
     """
     target.mode()
-    names = [name.lower() for name in df.columns]
-    if len(set(names)) < len(names):
-        raise InvalidDataError(
-            f"table {target.state.name}: the rows to write have two columns with the same name: "
-            f"{', '.join(df.columns)}; drop or rename one"
-        )
-    if target.options.merge_schema:
-        raise InvalidOptionError(
-            "an overwrite whose filter matches only some rows of a file does not support option "
-            "'merge-schema'; add the columns first, with an append of no rows"
-        )
-    if taken := sorted(_CONTROL_COLUMNS & set(names)):
-        raise InvalidDataError(
-            f"table {target.state.name} has no column {', '.join(taken)}: the rows were read with "
-            "metadata columns; drop these"
-        )
+    check_new_rows(target.state.name, df.columns, target.options)
     df = floats_as_text(df, target.schema)
     what = "overwrite: condition"
     if isinstance(condition, MatchedBy):
@@ -205,9 +190,6 @@ def _condition_of(matching: MatchedBy, alias: str, what: str) -> Column:
 
 def _named(rows: DataFrame, alias: str | None) -> DataFrame:
     return rows if alias is None else rows.alias(alias)
-
-
-_CONTROL_COLUMNS = {FILE, POS, WRITE, ROW_ID, LAST_UPDATED, TARGET_COLUMN}
 
 
 def _rows_to_delete(

@@ -12,7 +12,7 @@ from icebergds.catalog.loaded_table import LoadedTable
 from icebergds.commit.operations import TableState
 from icebergds.commit.options import IsolationLevel
 from icebergds.commit.snapshot_commit import Committed
-from icebergds.errors import InvalidOptionError, UnsupportedFeatureError
+from icebergds.errors import InvalidOptionError
 from icebergds.expr.names import quote_name
 from icebergds.expr.nodes import TRUE, Expr
 from icebergds.operations.conditions import named_by, plannable_condition, plannable_part
@@ -24,8 +24,8 @@ from icebergds.operations.write.position_changes import (
     PositionChange,
     RowChangeMode,
     plan_position_change,
+    row_change_mode,
 )
-from icebergds.operations.write.table_settings import require_delete_files
 from icebergds.spark.dataframe_schema import incoming_arrow_schema
 from icebergds.spark.distribution import KeyedRows, partition_keys
 from icebergds.spark.row_level.column_conditions import as_text, column_filter
@@ -34,7 +34,6 @@ from icebergds.spark.save_job import run_job
 from icebergds.spark.session import active_session, session_setting, session_zone
 from icebergds.spec.schema import Schema
 from icebergds.spec.snapshot import Snapshot
-from icebergds.spec.table_properties import ROW_CHANGE_MODE
 from icebergds.spec.types import VARIANT, is_scalar
 from icebergds.write.changes.position_delta import TARGET_COLUMN
 
@@ -120,11 +119,7 @@ class Target:
             UnsupportedFeatureError: the mode needs delete files, which the format version does not
                 support; or a column has the name of a control column.
         """
-        self._refuse_control_columns()
-        found = RowChangeMode(ROW_CHANGE_MODE[self._kind].of(self.table.metadata.properties))
-        if found is RowChangeMode.MERGE_ON_READ:
-            require_delete_files(self.state)
-        return found
+        return row_change_mode(self.state, self._kind)
 
     def isolation_level(self) -> IsolationLevel:
         """Which concurrent commits make the statement fail.
@@ -236,15 +231,6 @@ class Target:
         most = int(self.spark.conf.get("spark.sql.shuffle.partitions") or 200)
         least = _TASKS_OF_NEW_ROWS if self._adds_rows else 1
         return min(max(files, least), most)
-
-    def _refuse_control_columns(self) -> None:
-        taken = {FILE, POS, WRITE, ROW_ID, LAST_UPDATED, TARGET_COLUMN}
-        for field in self.schema.fields:
-            if field.name.lower() in taken:
-                raise UnsupportedFeatureError(
-                    f"table {self.state.name} has a column {field.name!r}, a name that row-level "
-                    "changes reserve for metadata; rename the column"
-                )
 
 
 def make_target(

@@ -521,7 +521,7 @@ def test_an_order_that_does_not_fit_the_strategy_is_refused(
     [
         (lambda table: table.rewrite_data_files("sort", sort_order="id"), "strategy = 'sort'"),
         (lambda table: table.maintain(strategy="zorder", sort_order="id"), "strategy = 'zorder'"),
-        (lambda table: table.delete("id = 1"), "table.delete"),
+        (lambda table: table.update({"id": 2}, "id = 1"), "table.update"),
     ],
 )
 def test_what_needs_spark_is_named_if_no_session_is_active(
