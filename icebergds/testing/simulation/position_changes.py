@@ -1,4 +1,4 @@
-"""Changes the rows that match a condition by their positions, as statements of Spark do.
+"""Updates and merges rows by their positions, as statements of Spark do.
 
 Python decides here what Spark decides there; planning, files and commits are the same.
 """
@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 
 from icebergds.api.table import Table
+from icebergds.catalog.loaded_table import LoadedTable
 from icebergds.commit.snapshot_commit import Committed
 from icebergds.expr.nodes import TRUE
 from icebergds.expr.sql import parse_filter
@@ -36,8 +37,22 @@ from icebergds.write.changes.position_delta import (
 _ROW_ID, _LAST_UPDATED = "_row_id", "_last_updated_sequence_number"
 
 Values: TypeAlias = Mapping[str, Any]
-Decision: TypeAlias = Callable[[Values], "Values | bool | None"]
-"""The new values of a row; None to delete it, False to leave it as it is."""
+Decision: TypeAlias = Callable[[Values], "Values | None"]
+"""The new values of a row; None to leave it as it is."""
+
+
+def begin_change(table: Table) -> LoadedTable:
+    """The table as a statement reads it."""
+    loaded = table._current().keeping_reads()
+    table._state = loaded.state
+    return loaded
+
+
+def end_change(table: Table, committed: Committed | None) -> Committed | None:
+    """Has the table see what a statement committed."""
+    if committed is not None:
+        table._state = committed.state
+    return committed
 
 
 def change_matching(
@@ -51,16 +66,15 @@ def change_matching(
     step: Mapping[str, str],
     options: Mapping[str, str],
 ) -> Committed | None:
-    """Runs a DELETE, UPDATE or MERGE in this process.
+    """Runs an UPDATE or MERGE in this process.
 
     Args:
-        verb: `delete`, `update` or `merge`.
+        verb: `update` or `merge`.
         new_rows: the rows to insert, from all that were read.
         condition: the rows that the statement reads.
         step: entries of the snapshot's summary.
     """
-    loaded = table._current().keeping_reads()
-    table._state = loaded.state
+    loaded = begin_change(table)
     metadata, state = loaded.metadata, loaded.state
     head = metadata.head_of(branch)
     lineage = [_ROW_ID] if metadata.format_version >= 3 else []
@@ -102,10 +116,7 @@ def change_matching(
     arrays = [pa.array([row.get(f.name) for row in rows], f.type) for f in incoming]
     batch = pa.RecordBatch.from_arrays(arrays, schema=incoming)
     delta = planned.task([batch], partition_id=0, attempt_id=0)
-    committed = commit_delta(planned.delta, [delta], loaded)
-    if committed is not None:
-        table._state = committed.state
-    return committed
+    return end_change(table, commit_delta(planned.delta, [delta], loaded))
 
 
 def _changes(
@@ -113,11 +124,7 @@ def _changes(
 ) -> Any:
     for row in found:
         values = decide({name: row[name] for name in names})
-        if values is False:
-            continue
-        place = {FILE_COLUMN: row[FILE_COLUMN], POS_COLUMN: row[POS_COLUMN]}
-        if values is None:
-            yield {**place, WRITE_COLUMN: False}
-        else:
+        if values is not None:
+            place = {FILE_COLUMN: row[FILE_COLUMN], POS_COLUMN: row[POS_COLUMN]}
             kept = {name: row[name] for name in lineage}
-            yield {**place, **values, **kept, WRITE_COLUMN: True}  # type: ignore[dict-item]
+            yield {**place, **values, **kept, WRITE_COLUMN: True}

@@ -8,7 +8,15 @@ from typing import Any
 import pyarrow as pa
 
 from icebergds.api.table import Table
-from icebergds.testing.simulation.position_changes import Values, change_matching
+from icebergds.expr.sql import parse_filter
+from icebergds.operations.write import matching_rows
+from icebergds.operations.write.options import WriteOptions
+from icebergds.testing.simulation.position_changes import (
+    Values,
+    begin_change,
+    change_matching,
+    end_change,
+)
 from icebergds.testing.simulation.rows import (
     CORE,
     GROUP,
@@ -16,7 +24,6 @@ from icebergds.testing.simulation.rows import (
     KEYS,
     VALUE,
     Changed,
-    Effect,
     Row,
     Rows,
     Then,
@@ -192,30 +199,20 @@ def stage(step: Step, table: Table, shared: Shared) -> Any:
 
 def delete_matching(step: Step, table: Table, shared: Shared) -> Any:
     condition, matches = condition_of(step, shared)
-    read: dict[int, Row] = {}
-
-    def decide(row: Values) -> Values | bool | None:
-        if matches(_model_row(row)):
-            head = table.metadata.head_of(step.branch)
-            read[row[ID]] = shared.model.rows_of(None if head is None else head.snapshot_id)[
-                row[ID]
-            ]
-            return None
-        return False
+    level = _isolation(step, "delete")
+    loaded = begin_change(table)
+    head = loaded.metadata.head_of(step.branch)
+    rows_read = shared.model.rows_of(None if head is None else head.snapshot_id)
+    read = {key: row for key, row in rows_read.items() if matches(row)}
 
     def of_snapshot(rows: Rows) -> Changed:
         # A row that another statement has written again in the meantime stays.
         return without(key for key, row in read.items() if rows.get(key) is row)(rows)
 
-    return _bycondition_of(
-        step,
-        table,
-        "delete",
-        condition,
-        decide,
-        of_snapshot=of_snapshot,
-        serializable=without_matching(matches),
-    )
+    step.effect = without_matching(matches) if level == "serializable" else of_snapshot
+    options = {"isolation-level": level}
+    write = WriteOptions.of(loaded.address, options, step.summary, branch=step.branch)
+    return end_change(table, matching_rows.delete_matching(loaded, parse_filter(condition), write))
 
 
 def update_matching(step: Step, table: Table, shared: Shared) -> Any:
@@ -224,23 +221,27 @@ def update_matching(step: Step, table: Table, shared: Shared) -> Any:
     keys: list[int] = []
     step.keeps_ids = True
 
-    def decide(row: Values) -> Values | bool | None:
+    def decide(row: Values) -> Values | None:
         if matches(_model_row(row)):
             keys.append(row[ID])
             return {**row, VALUE: value}
-        return False
+        return None
 
     def change(row: Row) -> Row:
         return {**row, CORE.value: value}
 
-    return _bycondition_of(
-        step,
+    level = _isolation(step, "update")
+    # With snapshot isolation, rows that others add meanwhile are not changed.
+    changed = matches if level == "serializable" else lambda row: row[CORE.key] in keys
+    step.effect = updated(changed, change)
+    return change_matching(
         table,
         "update",
-        condition,
         decide,
-        of_snapshot=updated(lambda row: row[CORE.key] in keys, change),
-        serializable=updated(matches, change),
+        condition=condition,
+        branch=step.branch,
+        step=step.summary,
+        options={"isolation-level": level},
     )
 
 
@@ -252,8 +253,8 @@ def merge(step: Step, table: Table, shared: Shared) -> Any:
     step.detail = f"merge {len(source)} rows"
     blank: dict[int, Any] = {}
 
-    def decide(row: Values) -> Values | bool | None:
-        return {**row, VALUE: row[VALUE] + source[row[ID]]} if row[ID] in source else False
+    def decide(row: Values) -> Values | None:
+        return {**row, VALUE: row[VALUE] + source[row[ID]]} if row[ID] in source else None
 
     def new(found: list[Values]) -> list[Values]:
         known = {row[ID] for row in found}
@@ -303,8 +304,8 @@ def transfer(step: Step, table: Table, shared: Shared) -> Any:
     step.effect = updated(lambda row: row[CORE.key] in moves, change)
     if step.chance.random() < 0.5 or table.metadata.format_version == 1:
 
-        def decide(row: Values) -> Values | bool | None:
-            return {**row, VALUE: row[VALUE] + moves[row[ID]]} if row[ID] in moves else False
+        def decide(row: Values) -> Values | None:
+            return {**row, VALUE: row[VALUE] + moves[row[ID]]} if row[ID] in moves else None
 
         step.keeps_ids = True
         return change_matching(
@@ -383,29 +384,10 @@ def condition_of(step: Step, shared: Shared) -> tuple[str, Callable[[Row], bool]
     return f"{ID} IN ({', '.join(map(str, keys))})", lambda row: row[CORE.key] in keys
 
 
-def _bycondition_of(
-    step: Step,
-    table: Table,
-    verb: str,
-    condition: str,
-    decide: Any,
-    *,
-    of_snapshot: Effect,
-    serializable: Effect,
-) -> Any:
+def _isolation(step: Step, verb: str) -> str:
     level = step.chance.choice(["serializable", "snapshot"])
     step.detail = f"{verb} {step.detail}, {level}"
-    # With snapshot isolation, rows that others add meanwhile are not changed.
-    step.effect = serializable if level == "serializable" else of_snapshot
-    return change_matching(
-        table,
-        verb,
-        decide,
-        condition=condition,
-        branch=step.branch,
-        step=step.summary,
-        options={"isolation-level": level},
-    )
+    return level
 
 
 def _model_row(row: Values) -> Row:
