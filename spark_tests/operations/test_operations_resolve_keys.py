@@ -398,7 +398,16 @@ _OTHERS: dict[str, tuple[Callable[[Table], object], bool]] = {
     "compaction": (lambda it: it.rewrite_data_files(options={"rewrite-all": "true"}), False),
     "overwrite of all": (lambda it: it.overwrite(rows((1, "other", 7))), True),
     "conversion": (lambda it: _delete_and_convert(it), False),
+    "rewrite that drops the updated row": (lambda it: it.delete("id IN (1, 4)"), True),
+    "rewrite that drops the deleted row": (lambda it: it.delete("id IN (2, 4)"), False),
+    "overwrite of the updated row by position": (lambda it: _replace(it, 1), True),
+    "overwrite of another row by position": (lambda it: _replace(it, 3), False),
 }
+
+
+def _replace(table: Table, key: int) -> None:
+    table.set_properties({"write.delete.mode": "merge-on-read"})
+    table.overwrite(rows((20 + key, "other", 7)), f"id = {key}")
 
 
 def _delete_and_convert(table: Table) -> None:
