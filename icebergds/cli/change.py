@@ -329,16 +329,11 @@ def delete(
     branch: Branch = None,
     yes: Yes = False,
 ) -> Answer:
-    """Deletes the rows that match a condition, with Spark."""
+    """Deletes the rows that match a condition."""
     loaded = at.load_table(table)
     count = loaded.scan(where, branch=branch).count()
     confirm(f"delete {counted(count, 'row')} of table {loaded.name} where {where}", yes)
-    if not count:
-        return _done("deleted", table=loaded.name, rows=0, snapshot_id=None)
-    from icebergds.cli.spark import quiet_session
-
-    with quiet_session() as spark:
-        counts = loaded.delete(where, branch=branch, spark=spark)
+    counts = loaded.delete(where, branch=branch)
     return _done("deleted", table=loaded.name, rows=counts.deleted, snapshot_id=counts.snapshot_id)
 
 

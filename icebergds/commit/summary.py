@@ -78,7 +78,7 @@ def complete_summary(
 
 def _counts(file: DataFile, change: str) -> Iterator[tuple[str, int]]:
     """What a file that is `added` or `removed` counts for."""
-    yield f"{change}-files-size", _size(file)
+    yield f"{change}-files-size", file.stored_size
     match file.content:
         case FileContent.DATA:
             of_data = "added" if change == "added" else "deleted"
@@ -93,13 +93,6 @@ def _counts(file: DataFile, change: str) -> Iterator[tuple[str, int]]:
             yield f"{change}-delete-files", 1
             yield f"{change}-equality-delete-files", 1
             yield f"{change}-equality-deletes", file.record_count
-
-
-def _size(file: DataFile) -> int:
-    """Size of a file in bytes; for a deletion vector, the size of its blob."""
-    if file.is_deletion_vector and file.content_size_in_bytes is not None:
-        return file.content_size_in_bytes
-    return file.file_size_in_bytes
 
 
 def _texts(counts: Mapping[str, int]) -> dict[str, str]:

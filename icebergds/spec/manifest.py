@@ -86,6 +86,12 @@ class DataFile:
             self.content is FileContent.POSITION_DELETES and self.file_format is FileFormat.PUFFIN
         )
 
+    @property
+    def stored_size(self) -> int:
+        """Its size in bytes; of a deletion vector, that of its blob."""
+        of_blob = self.content_size_in_bytes
+        return self.file_size_in_bytes if of_blob is None else of_blob
+
 
 _NO_METRICS: Mapping[int, Any] = {}
 

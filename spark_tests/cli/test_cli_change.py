@@ -138,6 +138,15 @@ def test_rows_and_files_are_added(lake: Catalog, icebergds: Command, tmp_path: P
     assert ids(lake, "db.plain") == [1]
 
 
+def test_rows_that_match_are_deleted(lake: Catalog, icebergds: Command) -> None:
+    told = icebergds("delete", "db.events", "--where", "id = 2", "-y", "--json").json
+    assert told["rows"] == 1
+    assert told["snapshot_id"] == lake.load_table("db.events").current_snapshot().snapshot_id
+    assert ids(lake) == [1, 3]
+    assert icebergds("delete", "db.events", "--where", "upper(name) = 'ONE'", "-y").status == 2
+    assert ids(lake) == [1, 3]
+
+
 def test_a_pipe_is_refused_and_nothing_is_changed(lake: Catalog, icebergds: Command) -> None:
     before = lake.load_table("db.events").metadata_location
     for words in (

@@ -140,8 +140,7 @@ def metadata_tasks(
     size, least, most = _task_weights(plan, options)
     if kind is MetadataTable.POSITION_DELETES:
         files = list(_position_delete_files(plan, manifests))
-        sizes = (file.content_size_in_bytes or file.file_size_in_bytes for file in files)
-        weights = [max(own, least) for own in sizes]
+        weights = [max(file.stored_size, least) for file in files]
         return [ReadPositionDeletes(some) for some in _packed(files, weights, size)]
     weights = [max(manifest.manifest_length, least) for manifest in manifests]
     if parallelism is not None:

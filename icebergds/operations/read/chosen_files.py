@@ -180,7 +180,7 @@ def scan_metrics(found: PlannedFiles) -> Mapping[str, int]:
         "total-file-size-in-bytes": sum(
             each.entry.data_file.file_size_in_bytes for each in found.files
         ),
-        "total-delete-file-size-in-bytes": sum(map(_size, every)),
+        "total-delete-file-size-in-bytes": sum(file.stored_size for file in every),
         "skipped-data-files": files.skipped,
         "equality-delete-files": len(deletes.keys),
         "positional-delete-files": len(deletes.positions),
@@ -188,12 +188,6 @@ def scan_metrics(found: PlannedFiles) -> Mapping[str, int]:
         **_manifests("data", found.counts.data_manifests),
         **_manifests("delete", found.counts.delete_manifests),
     }
-
-
-def _size(file: DataFile) -> int:
-    """The bytes of a delete file that are read: of a deletion vector, those of its blob."""
-    of_blob = file.content_size_in_bytes
-    return file.file_size_in_bytes if of_blob is None else of_blob
 
 
 def _manifests(kind: str, counts: ManifestCounts) -> dict[str, int]:

@@ -8,6 +8,7 @@ from dataclasses import replace
 import pyarrow as pa
 
 from icebergds.expr.nodes import BoundPredicate, Operation, and_, conjuncts
+from icebergds.operations.read.chosen_files import deletes_by_kind
 from icebergds.operations.read.first_rows import FirstRows, with_likely_rows
 from icebergds.operations.read.planned_scan import PlannedScan, residual_of, task_groups_of
 from icebergds.scan.read.changes import read_task_group
@@ -77,12 +78,9 @@ def may_be_few(scan: PlannedScan, first: FirstRows | None, most: int) -> bool:
     files = [file.entry.data_file for file in scan.files]
     if most <= 0 or not files or len(files) > _MOST_FILES:
         return False
-    keys = {
-        entry.data_file.file_path: entry.data_file
-        for file in scan.files
-        for entry in file.deletes.equality_deletes
-    }
-    if sum(file.file_size_in_bytes for file in (*files, *keys.values())) > _MOST_BYTES:
+    deletes = deletes_by_kind(scan.files)
+    read = (*files, *deletes.positions, *deletes.vectors, *deletes.keys)
+    if sum(file.stored_size for file in read) > _MOST_BYTES:
         return False
     if not all(is_scalar(column.field_type) for column in scan.plan.columns.fields):
         return False

@@ -24,7 +24,7 @@ from icebergds.scan.tasks import (
     FileScanTask,
     ScanTaskGroup,
 )
-from icebergds.spec.manifest import DataFile
+from icebergds.spec.manifest import DataFile, without_metrics
 from icebergds.spec.schema import Schema
 from icebergds.write.changes.deltas import DeltaFiles
 from icebergds.write.changes.position_delta import (
@@ -85,7 +85,10 @@ def rewrite_targets(
     for task in group.tasks:
         deletes = tuple(group.position_deletes[index] for index in task.position_deletes)
         alone = replace(task, position_deletes=tuple(range(len(deletes))))
-        yield task.file_path, RewriteTarget(alone, deletes, _plain(by_path[task.file_path]))
+        yield (
+            task.file_path,
+            RewriteTarget(alone, deletes, without_metrics(by_path[task.file_path])),
+        )
 
 
 def write_rewritten(
@@ -186,19 +189,6 @@ def _staying(
         stays = ~np.isin(positions, changed, assume_unique=True)
         rows = batch.select(columns)
         yield rows if stays.all() else rows.filter(pa.array(stays))
-
-
-def _plain(file: DataFile) -> DataFile:
-    """A data file without metrics, which are most of its bytes and are not needed to replace it."""
-    return replace(
-        file,
-        column_sizes={},
-        value_counts={},
-        null_value_counts={},
-        nan_value_counts={},
-        lower_bounds={},
-        upper_bounds={},
-    )
 
 
 def _count(mask: pa.Array) -> int:

@@ -189,9 +189,7 @@ def _have_many_deletes(files: Iterable[PlannedFile]) -> bool:
         for file in with_deletes
         for delete in (entry.data_file for entry in file.deletes.position_deletes)
     }
-    nbytes = sum(
-        delete.content_size_in_bytes or delete.file_size_in_bytes for delete in deletes.values()
-    )
+    nbytes = sum(delete.stored_size for delete in deletes.values())
     rows = sum(file.entry.data_file.record_count for file in with_deletes)
     return nbytes > _MOST_DELETE_BYTES or len(deletes) > _MOST_DELETES or rows > _MOST_ROWS
 

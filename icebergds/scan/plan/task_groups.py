@@ -130,7 +130,7 @@ class _Weights:
 
 
 def _nbytes(deletes: Sequence[ManifestEntry]) -> int:
-    return sum(e.data_file.content_size_in_bytes or e.data_file.file_size_in_bytes for e in deletes)
+    return sum(entry.data_file.stored_size for entry in deletes)
 
 
 def _key_group(entry: ManifestEntry) -> tuple[tuple[int, ...], PartitionKey]:

@@ -387,10 +387,5 @@ def _counts(groups: Iterable[RewrittenDeletes]) -> RewrittenPositionDeletes:
         len(replaced),
         len(added),
         sum(file.file_size_in_bytes for file in replaced),
-        sum(
-            (file.content_size_in_bytes or 0)
-            if file.is_deletion_vector
-            else file.file_size_in_bytes
-            for file in added
-        ),
+        sum(file.stored_size for file in added),
     )

@@ -273,11 +273,7 @@ def suspected_deletes(files: PackedFiles) -> dict[FileKey, ManifestEntry]:
 
 def nbytes(deletes: Iterable[ManifestEntry]) -> int:
     """How many bytes of delete files are read; of deletion vectors, only their part of the file."""
-    found = (entry.data_file for entry in deletes)
-    return sum(
-        file.content_size_in_bytes or 0 if file.is_deletion_vector else file.file_size_in_bytes
-        for file in found
-    )
+    return sum(entry.data_file.stored_size for entry in deletes)
 
 
 def _distinct(deletes: Iterable[tuple[ManifestEntry, ...]]) -> dict[FileKey, ManifestEntry]:
