@@ -28,7 +28,6 @@ from icebergds.formats.manifests.side_by_side import manifest_readers
 from icebergds.spec.manifest import (
     DataFile,
     FileContent,
-    FileFormat,
     ManifestContent,
     ManifestEntry,
     ManifestFile,
@@ -410,12 +409,12 @@ def _of_manifests(
 def _deletes_in(
     columns: EntryColumns, wanted: pa.Array, index: PathIndex, known: pa.Array
 ) -> _LiveDeletes:
-    is_vector = pc.equal(columns.file_format, FileFormat.PUFFIN.value)
     found = columns.filter(pc.is_in(columns.file_path, wanted))
+    is_vector = columns.is_vector
     vectors = columns.filter(is_vector)
     numbers = index.find(vectors.referenced_data_file)
     by_position = pa.array(columns.content == FileContent.POSITION_DELETES.value)
-    is_known = pc.or_(is_vector, pc.is_in(columns.file_path, known))
+    is_known = pc.or_(pa.array(is_vector), pc.is_in(columns.file_path, known))
     return _LiveDeletes(
         frozenset(_keys(found)),
         dict(zip(numbers[numbers >= 0].tolist(), _keys(vectors.filter(numbers >= 0)), strict=True)),

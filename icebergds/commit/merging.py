@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import numpy as np
-import pyarrow.compute as pc
 
 from icebergds.commit.base import CommitBase
 from icebergds.commit.column_manifests import write_columns
@@ -30,7 +29,6 @@ from icebergds.formats.manifests.side_by_side import manifest_readers
 from icebergds.spec.manifest import (
     DataFile,
     FileContent,
-    FileFormat,
     ManifestContent,
     ManifestEntryStatus,
     ManifestFile,
@@ -175,9 +173,8 @@ class _DanglingDeletes:
         return mask
 
     def _vectors(self, columns: EntryColumns) -> Mask:
-        is_vector = pc.equal(columns.file_format, FileFormat.PUFFIN.value)
         mask: Mask = self.removed_paths.find(columns.referenced_data_file) >= 0
-        mask &= is_vector.to_numpy(zero_copy_only=False)
+        mask &= columns.is_vector
         return mask
 
 

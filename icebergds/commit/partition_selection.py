@@ -7,14 +7,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from icebergds.commit.base import CommitBase
 from icebergds.commit.selection import Mask
 from icebergds.expr.bounds import is_floating
 from icebergds.expr.metrics import manifest_might_match
 from icebergds.expr.nodes import TRUE, BoundPredicate, Expr, Operation, and_, or_
-from icebergds.formats.arrow.filter import filter_mask
 from icebergds.formats.manifests.partitions import partition_tuples
 from icebergds.formats.manifests.reader import EntryColumns
 from icebergds.spec.manifest import (
@@ -66,15 +64,7 @@ class PartitionSelection:
         partition_filter = self._filters.get(columns.spec_id)
         if partition_filter is None:
             return np.zeros(len(columns), np.bool_)
-        by_id = {
-            part.field_id: values
-            for part, values in zip(columns.partition_type.fields, columns.partition, strict=True)
-        }
-        rows = pa.RecordBatch.from_arrays([columns.file_path], ["file_path"])
-        mask: Mask = filter_mask(partition_filter, rows, by_id.__getitem__).to_numpy(
-            zero_copy_only=False
-        )
-        return mask
+        return columns.in_partitions(partition_filter)
 
 
 def partitions_of(base: CommitBase, files: Iterable[DataFile | DataFileRef]) -> PartitionSelection:

@@ -9,8 +9,6 @@ from functools import partial
 from typing import TypeVar
 
 import numpy as np
-import numpy.typing as npt
-import pyarrow.compute as pc
 
 from icebergds.commit.base import CommitBase, require_branch
 from icebergds.commit.column_manifests import write_columns
@@ -24,7 +22,6 @@ from icebergds.formats.wrong_counts import WrongCounts
 from icebergds.spec.manifest import (
     DataFile,
     FileContent,
-    FileFormat,
     ManifestEntry,
     ManifestEntryStatus,
     ManifestFile,
@@ -189,7 +186,7 @@ def file_counts(parts: Iterable[EntryColumns]) -> Counter[str]:
         by_position = columns.content == FileContent.POSITION_DELETES.value
         by_key = columns.content == FileContent.EQUALITY_DELETES.value
         own = columns.content_size_in_bytes.fill_null(-1).to_numpy()
-        is_vector = by_position & is_puffin(columns)
+        is_vector = by_position & columns.is_vector
         counts.update(
             {
                 "data-files": int(is_data.sum()),
@@ -205,13 +202,6 @@ def file_counts(parts: Iterable[EntryColumns]) -> Counter[str]:
             }
         )
     return counts
-
-
-def is_puffin(columns: EntryColumns) -> npt.NDArray[np.bool_]:
-    """Which entries are of Puffin files."""
-    found = pc.equal(columns.file_format, FileFormat.PUFFIN.value)
-    flags: npt.NDArray[np.bool_] = found.to_numpy(zero_copy_only=False)
-    return flags
 
 
 def _live(base: CommitBase, manifest: ManifestFile) -> EntryColumns:

@@ -19,7 +19,7 @@ from icebergds.commit.validation import history_since
 from icebergds.commit.workspace import Workspace
 from icebergds.errors import ValidationError
 from icebergds.formats.deletes.position_deletes import only_data_path
-from icebergds.spec.manifest import DataFile, FileFormat, ManifestContent, ManifestFile
+from icebergds.spec.manifest import DataFile, ManifestContent, ManifestFile
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +131,7 @@ class _LiveDeletes:
             chosen = columns.filter(selection.select(columns))
             offsets = chosen.content_offset.to_pylist()
             found.update(zip(chosen.file_path.to_pylist(), offsets, strict=True))
-            is_vector = pc.equal(columns.file_format, FileFormat.PUFFIN.value)
+            is_vector = pa.array(columns.is_vector)
             same = pc.and_(is_vector, pc.is_in(columns.referenced_data_file, paths))
             with_vectors.update(columns.referenced_data_file.filter(same).to_pylist())
         self._found = found

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from icebergds.commit.base import CommitBase
 from icebergds.commit.selection import Mask
@@ -18,7 +17,6 @@ from icebergds.expr.nodes import FALSE, TRUE, Expr
 from icebergds.expr.project import project
 from icebergds.expr.residual import residual_evaluator
 from icebergds.expr.sql_text import filter_text
-from icebergds.formats.arrow.filter import filter_mask
 from icebergds.formats.manifests.contradicted import contradicted
 from icebergds.formats.manifests.reader import EntryColumns
 from icebergds.spec.manifest import DataFile, FileContent, ManifestFile, PartitionKey, partition_of
@@ -69,24 +67,13 @@ class RowSelection:
             return ~mask
         odd = contradicted(columns, self.base.spec(columns.spec_id))
         odd &= columns.content == FileContent.DATA.value
-        indices = np.flatnonzero(self._partition_may_match(columns) | odd)
+        indices = np.flatnonzero(columns.in_partitions(self._projection(columns.spec_id)) | odd)
         files = (entry.data_file for entry in columns.take(indices).entries())
         judged = [
             judge(file, self.row_filter if is_odd else self._residual(file))
             for file, is_odd in zip(files, odd[indices].tolist(), strict=True)
         ]
         mask[indices] = judged
-        return mask
-
-    def _partition_may_match(self, columns: EntryColumns) -> Mask:
-        by_id = {
-            part.field_id: values
-            for part, values in zip(columns.partition_type.fields, columns.partition, strict=True)
-        }
-        rows = pa.RecordBatch.from_arrays([columns.file_path], ["file_path"])
-        mask: Mask = filter_mask(
-            self._projection(columns.spec_id), rows, by_id.__getitem__
-        ).to_numpy(zero_copy_only=False)
         return mask
 
     def _is_selected(self, file: DataFile, residual: Expr) -> bool:

@@ -25,7 +25,6 @@ from icebergds.spec.manifest import (
     DataFile,
     DataFileRef,
     FileContent,
-    FileFormat,
     ManifestContent,
     ManifestEntryStatus,
     partition_of,
@@ -146,7 +145,7 @@ def check_new_vectors(
         added = ManifestEntryStatus.ADDED
         for columns in _changed(base, snapshot, ManifestContent.DELETES, added, frozenset()):
             is_same_file = pc.is_in(columns.referenced_data_file, paths)
-            is_vector = pc.equal(columns.file_format, FileFormat.PUFFIN.value)
+            is_vector = pa.array(columns.is_vector)
             conflicts = columns.referenced_data_file.filter(pc.and_(is_same_file, is_vector))
             if len(conflicts):
                 raise ValidationError(

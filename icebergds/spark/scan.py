@@ -15,7 +15,7 @@ from icebergds.commit.operations import TableState
 from icebergds.display import counted, size_text
 from icebergds.errors import InvalidOptionError
 from icebergds.expr.names import in_backticks
-from icebergds.expr.nodes import TRUE, and_
+from icebergds.expr.nodes import TRUE
 from icebergds.formats.deletes.existing_deletes import read_existing_deletes
 from icebergds.formats.deletes.positions import PositionSet
 from icebergds.operations.read.chosen_files import deletes_by_kind
@@ -125,8 +125,7 @@ def scan_by_reader(
         files = (*ways.others, *unread)
         if frame is not None and not files:
             return frame, native
-    plan = replace(scan.plan, row_filter=and_(scan.plan.row_filter, scan.rechecked))
-    ours = planned_dataframe(spark, plan, task_groups_of(scan, files))
+    ours = planned_dataframe(spark, scan.checking_plan, task_groups_of(scan, files))
     return (ours, ()) if frame is None else (frame.union(ours), native)
 
 

@@ -86,7 +86,7 @@ def sql(spark: SparkSession, sqlQuery: str, args: Any = None, **kwargs: Any) -> 
 
 def _is_known(spark: SparkSession, cursor: Cursor) -> bool:
     """Whether Spark can parse the versions of tables in a statement."""
-    whole = Cursor(cursor.statement, cursor.tokens, 0, cursor.end)
+    whole = cursor.part(0)
     return knows_newest_words(spark) or not any(spans_of_versions(whole))
 
 
@@ -161,7 +161,7 @@ def _is_script(cursor: Cursor) -> bool:
     """Whether a text is `[label:] BEGIN ... END`."""
     token = cursor.peek(1)
     if token is not None and token.is_sign(":"):
-        return Cursor(cursor.statement, cursor.tokens, cursor.at + 2, cursor.end).is_at("BEGIN")
+        return cursor.part(cursor.at + 2).is_at("BEGIN")
     return cursor.is_at("BEGIN")
 
 
@@ -263,4 +263,4 @@ def _parameters(scope: NameScope, cursor: Cursor, tokens: tuple[Token, ...]) -> 
 
 
 def _copy(cursor: Cursor) -> Cursor:
-    return Cursor(cursor.statement, cursor.tokens, cursor.at, cursor.end)
+    return cursor.part()

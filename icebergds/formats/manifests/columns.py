@@ -10,7 +10,10 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from icebergds.expr.nodes import Expr
+from icebergds.formats.arrow.filter import filter_mask
 from icebergds.formats.manifests.partitions import partition_tuples
 from icebergds.spec.manifest import (
     DataFile,
@@ -106,6 +109,26 @@ class EntryColumns:
 
     def __len__(self) -> int:
         return len(self.status)
+
+    @property
+    def is_vector(self) -> npt.NDArray[np.bool_]:
+        """Which entries are in Puffin files, as deletion vectors are."""
+        found = pc.equal(self.file_format, FileFormat.PUFFIN.value)
+        return found.to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]
+
+    def in_partitions(self, partition_filter: Expr) -> npt.NDArray[np.bool_]:
+        """Which entries have partition values that match a filter.
+
+        Args:
+            partition_filter: bound to the fields of `partition_type`.
+        """
+        by_id = {
+            part.field_id: values
+            for part, values in zip(self.partition_type.fields, self.partition, strict=True)
+        }
+        rows = pa.RecordBatch.from_arrays([self.file_path], ["file_path"])
+        mask = filter_mask(partition_filter, rows, by_id.__getitem__)
+        return mask.to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]
 
     def take(self, indices: npt.NDArray[np.integer[Any]]) -> EntryColumns:
         """Copies some entries, in the order of `indices`; other entries can be freed."""

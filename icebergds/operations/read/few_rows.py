@@ -68,7 +68,7 @@ def few_rows(
 
 def batches_of(scan: PlannedScan) -> Iterator[pa.RecordBatch]:
     """Reads the rows of a scan that meet all of its conditions; errors are those of `few_rows`."""
-    plan = replace(scan.plan, row_filter=and_(scan.plan.row_filter, scan.rechecked))
+    plan = scan.checking_plan
     for group in task_groups_of(scan, scan.files):
         yield from read_task_group(plan, group)
 
@@ -90,8 +90,7 @@ def may_be_few(scan: PlannedScan, first: FirstRows | None, most: int) -> bool:
         return True
     if first is not None and first.order is None and first.count <= most:
         return True
-    whole = replace(scan.plan, row_filter=and_(scan.plan.row_filter, scan.rechecked))
-    residual = residual_of(replace(scan, plan=whole))
+    residual = residual_of(replace(scan, plan=scan.checking_plan))
     return all(any(_chooses_few(part) for part in conjuncts(residual(file))) for file in scan.files)
 
 

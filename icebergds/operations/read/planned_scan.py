@@ -62,6 +62,11 @@ class PlannedScan:
     rechecked: Expr = TRUE
     as_one: bool = False
 
+    @property
+    def checking_plan(self) -> ReadPlan:
+        """The plan whose reader checks all conditions of the scan."""
+        return replace(self.plan, row_filter=and_(self.plan.row_filter, self.rechecked))
+
 
 def plan_scan(
     state: TableState,

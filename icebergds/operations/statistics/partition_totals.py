@@ -8,13 +8,11 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow.compute as pc
 
 from icebergds.formats.manifests.columns import EntryColumns, Int64s
 from icebergds.operations.metadata_tables.partition_groups import partition_groups
 from icebergds.spec.manifest import (
     FileContent,
-    FileFormat,
     ManifestEntryStatus,
     PartitionKey,
     partition_key,
@@ -102,9 +100,7 @@ class PartitionTotals:
 
 def _sums(columns: EntryColumns, groups: Int64s, count: int, times: Int64s) -> Int64s:
     sums = np.zeros((count, _SUMS), np.int64)
-    is_vector = pc.equal(columns.file_format, FileFormat.PUFFIN.value).to_numpy(
-        zero_copy_only=False
-    )
+    is_vector = columns.is_vector
 
     def add(at: int, chosen: npt.NDArray[np.bool_], values: Int64s) -> None:
         np.add.at(sums[:, at], groups[chosen], (times * values)[chosen])

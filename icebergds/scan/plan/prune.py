@@ -27,7 +27,6 @@ from icebergds.expr.nodes import (
     Or,
     bound_expected,
 )
-from icebergds.formats.arrow.filter import filter_mask
 from icebergds.formats.manifests.bound_values import NUMBERS, decode_numbers
 from icebergds.formats.manifests.contradicted import contradicted
 from icebergds.formats.manifests.reader import EntryColumns
@@ -64,7 +63,7 @@ def matching_entries(
 ) -> list[ManifestEntry]:
     """The entries that `prune_entries` keeps if no file contradicts its partition."""
     if partition_filter != TRUE:
-        columns = columns.filter(_partition_mask(columns, partition_filter))
+        columns = columns.filter(columns.in_partitions(partition_filter))
     return _matching_metrics(columns, row_filter)
 
 
@@ -82,7 +81,7 @@ def prune_entries(
     odd = contradicted(columns, spec)
     beyond: list[ManifestEntry] = []
     if partition_filter != TRUE:
-        in_partition = _partition_mask(columns, partition_filter)
+        in_partition = columns.in_partitions(partition_filter)
         if (outside := odd & ~in_partition).any():
             beyond = _matching_metrics(columns.filter(outside), row_filter)
         columns, odd = columns.filter(in_partition), odd[in_partition]
@@ -115,16 +114,6 @@ def _matching_metrics(columns: EntryColumns, row_filter: Expr) -> list[ManifestE
     if metrics.is_exact:
         return entries
     return [entry for entry in entries if might_match(row_filter, entry.data_file)]
-
-
-def _partition_mask(columns: EntryColumns, expr: Expr) -> _Mask:
-    by_id = {
-        part.field_id: values
-        for part, values in zip(columns.partition_type.fields, columns.partition, strict=True)
-    }
-    rows = pa.RecordBatch.from_arrays([columns.file_path], ["file_path"])
-    mask: _Mask = filter_mask(expr, rows, by_id.__getitem__).to_numpy(zero_copy_only=False)
-    return mask
 
 
 def _as_counts(values: pa.Array) -> _Counts:

@@ -330,7 +330,7 @@ class _Block:
 
     def items(self) -> list[Cursor]:
         """The items of the SELECT."""
-        listed = Cursor(self.query.statement, self.query.tokens, self.listed, self.from_at)
+        listed = self.query.part(self.listed, self.from_at)
         return listed.items()
 
 

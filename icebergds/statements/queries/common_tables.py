@@ -90,5 +90,5 @@ def read_common_tables(cursor: Cursor) -> CommonTables:
             cursor.group()
         if not cursor.take_sign(","):
             break
-    clause = Cursor(cursor.statement, cursor.tokens, start, cursor.at)
+    clause = cursor.part(start, cursor.at)
     return CommonTables(clause.written, frozenset(names), clause.span.start)

@@ -60,7 +60,7 @@ def find_calls(scope: NameScope, query: Cursor) -> list[FunctionCall]:
     Raises:
         InvalidStatementError: a catalog has no such function, or it takes other arguments.
     """
-    cursor = Cursor(query.statement, query.tokens, query.at, query.end)
+    cursor = query.part()
     found: list[FunctionCall] = []
     # For each open parenthesis: whether it is in the list of a SELECT, and in which column.
     lists, columns = [False], [0]
@@ -84,7 +84,7 @@ def find_calls(scope: NameScope, query: Cursor) -> list[FunctionCall]:
         function = function_named(scope, parts) if is_call else None
         loaded = catalog_function(scope, parts) if is_call and function is None else None
         if function is not None or loaded is not None:
-            behind = Cursor(cursor.statement, cursor.tokens, cursor.at, cursor.end)
+            behind = cursor.part()
             arguments = behind.group().items()
             if function is not None:
                 _check_number(parts, function, len(arguments))
@@ -308,7 +308,7 @@ def _unnamed_column(query: Cursor, start: int) -> Span | None:
     None if it has a name, or if that is unknown: the column contains a sub-query, or something
     other than calls, columns and literals combined by operators.
     """
-    column = Cursor(query.statement, query.tokens, start, query.end)
+    column = query.part(start)
     try:
         _operand(column)
         while not _ends_column(column.peek()):

@@ -135,7 +135,7 @@ def replace_qualifiers(
     """
     if not names:
         return
-    cursor = Cursor(query.statement, query.tokens, query.at, query.end)
+    cursor = query.part()
     while (token := cursor.peek()) is not None:
         start = cursor.at
         if not token.is_identifier or token.start in places:

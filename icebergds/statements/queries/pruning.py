@@ -160,7 +160,7 @@ def _parsed(query: Cursor, relations: Sequence[Relation]) -> tuple[_Node | None,
 
 def _end_of_name(query: Cursor, start: int) -> int:
     at = next(n for n in range(query.at, query.end) if query.tokens[n].start == start)
-    cursor = Cursor(query.statement, query.tokens, at, query.end)
+    cursor = query.part(at)
     cursor.name()
     return query.tokens[cursor.at - 1].end
 

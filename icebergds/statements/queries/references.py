@@ -59,7 +59,7 @@ def find_references(
     Raises:
         InvalidStatementError: a version or the options of a table are malformed.
     """
-    walk = _Walk(Cursor(query.statement, query.tokens, query.at, query.end), name_of)
+    walk = _Walk(query.part(), name_of)
     if walk.cursor.is_at("SHOW"):
         # For Spark's own tables: `SHOW COLUMNS FROM table FROM namespace` is not a query.
         return []
@@ -199,13 +199,13 @@ class _Walk:
         is_name = after is not None and after.is_sign(".")
         if then.is_sign("("):
             # Otherwise it is a table-valued function of that name.
-            group = Cursor(cursor.statement, cursor.tokens, cursor.at + 1, cursor.end).group()
+            group = cursor.part(cursor.at + 1).group()
             is_name = not group.is_done and group.tokens[group.at].is_identifier
             if is_name:
                 group.name()
                 is_name = group.is_done
         elif then.is_identifier and not is_name:
-            behind = Cursor(cursor.statement, cursor.tokens, cursor.at + 1, cursor.end)
+            behind = cursor.part(cursor.at + 1)
             is_name = not then.is_word("AS") and not ends_relation(behind)
         if not is_name:
             return None

@@ -52,7 +52,7 @@ def ends_relation(cursor: Cursor) -> bool:
         return True
     if token.is_word("WITH") and then is not None and then.is_sign("("):
         return True
-    ahead = Cursor(cursor.statement, cursor.tokens, cursor.at, cursor.end)
+    ahead = cursor.part()
     _skip_watermark(ahead)
     return ahead.at > cursor.at
 
@@ -257,7 +257,7 @@ def _skip_watermark(cursor: Cursor) -> None:
     """Reads `WATERMARK column DELAY OF INTERVAL 1 MINUTE`, if that comes next."""
     if not cursor.is_at("WATERMARK"):
         return
-    ahead = Cursor(cursor.statement, cursor.tokens, cursor.at + 1, cursor.end)
+    ahead = cursor.part(cursor.at + 1)
     column = ahead.until("DELAY", *_CLAUSES)
     # Otherwise it is an alias, and the words are those of another relation.
     is_one = len(column.items()) == 1
@@ -289,7 +289,7 @@ def _is_at_newer_join(cursor: Cursor) -> bool:
     """
     if cursor.is_at("APPROX", "NEAREST") or cursor.is_at("EXACT", "NEAREST"):
         return True
-    ahead = Cursor(cursor.statement, cursor.tokens, cursor.at, cursor.end)
+    ahead = cursor.part()
     if ahead.take("ASOF", "JOIN"):
         ahead.until("MATCH_CONDITION", "JOIN")
     if not ahead.take("MATCH_CONDITION") or not ahead.is_at_sign("("):

@@ -55,7 +55,7 @@ class TemporaryView:
     def whole_query(self) -> Cursor:
         """The query, from its beginning."""
         query = self.query
-        return Cursor(query.statement, query.tokens, query.at, query.end)
+        return query.part()
 
     def columns_schema(self) -> Schema | None:
         """The columns of the view; None if Iceberg lacks the type of one."""

@@ -129,7 +129,7 @@ class Cursor:
             # A doubled quote splits a literal into two tokens.
             while (token := self.peek()) and token.kind is TokenKind.TEXT and token.start == end:
                 end = self.next().end
-            values += _values(Cursor(self.statement, self.tokens, start, self.at).written)
+            values += _values(self.part(start, self.at).written)
         if not all(isinstance(value, str) for value in values):
             raise self.error(expected)
         return "".join(map(str, values))
@@ -143,6 +143,11 @@ class Cursor:
         self.at += 1
         return sign * int(digits)
 
+    def part(self, start: int | None = None, end: int | None = None) -> Cursor:
+        """Another cursor over tokens of the statement, by default from here to the end."""
+        first = self.at if start is None else start
+        return Cursor(self.statement, self.tokens, first, self.end if end is None else end)
+
     def group(self) -> Cursor:
         """The content of the parentheses that come next, as a cursor of its own."""
         self.expect_sign("(")
@@ -150,7 +155,7 @@ class Cursor:
         while depth:
             token = self.next()
             depth += token.is_sign("(") - token.is_sign(")")
-        return Cursor(self.statement, self.tokens, start, self.at - 1)
+        return self.part(start, self.at - 1)
 
     def until(self, *words: str) -> Cursor:
         """The tokens before one of these keywords outside of parentheses, or before the end."""
@@ -160,12 +165,12 @@ class Cursor:
                 break
             depth += token.is_sign("(", "[") - token.is_sign(")", "]")
             self.at += 1
-        return Cursor(self.statement, self.tokens, start, self.at)
+        return self.part(start, self.at)
 
     def rest(self) -> Cursor:
         """Reads the rest, and returns it."""
         start, self.at = self.at, self.end
-        return Cursor(self.statement, self.tokens, start, self.end)
+        return self.part(start)
 
     def items(self) -> list[Cursor]:
         """Reads the rest, and splits it at commas outside of parentheses."""
@@ -173,11 +178,11 @@ class Cursor:
         while (token := self.peek()) is not None:
             depth += token.is_sign("(", "[", "{") - token.is_sign(")", "]", "}")
             if depth == 0 and token.is_sign(","):
-                found.append(Cursor(self.statement, self.tokens, start, self.at))
+                found.append(self.part(start, self.at))
                 start = self.at + 1
             self.at += 1
         if start < self.at or found:
-            found.append(Cursor(self.statement, self.tokens, start, self.at))
+            found.append(self.part(start, self.at))
         return found
 
     @property

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from icebergds.formats.manifests.columns import EntryColumns, Int64s
 from icebergds.formats.manifests.partitions import partition_tuples
 from icebergds.scan.plan.delete_ranges import Mask
-from icebergds.spec.manifest import FileContent, FileFormat, PartitionKey, partition_key
+from icebergds.spec.manifest import FileContent, PartitionKey, partition_key
 from icebergds.spec.reserved import DELETE_FILE_PATH
 
 UNKNOWN_PATH = -1
@@ -194,9 +194,8 @@ def _codes(column: pa.Array) -> Int64s:
 
 
 def _is_vector(columns: EntryColumns) -> Mask:
-    is_puffin = pc.equal(columns.file_format, FileFormat.PUFFIN.value)
     mask: Mask = columns.content == FileContent.POSITION_DELETES.value
-    mask &= is_puffin.to_numpy(zero_copy_only=False)
+    mask &= columns.is_vector
     return mask
 
 

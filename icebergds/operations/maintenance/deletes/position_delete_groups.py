@@ -8,7 +8,6 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from icebergds.commit.base import CommitBase
 from icebergds.commit.selection import read_columns
@@ -21,7 +20,6 @@ from icebergds.scan.plan.partition_filters import PartitionFilters, has_live_fil
 from icebergds.scan.plan.prune import matching_entries
 from icebergds.spec.manifest import (
     FileContent,
-    FileFormat,
     ManifestContent,
     ManifestEntry,
     ManifestFile,
@@ -126,8 +124,8 @@ def plan_delete_groups(
     vectors, numbers = [], []
     with ThreadPoolExecutor(manifest_readers(base.io, manifests)) as pool:
         for manifest, columns in zip(manifests, pool.map(read, manifests), strict=True):
-            is_vector = pc.equal(columns.file_format, FileFormat.PUFFIN.value)
-            of_vectors, files = columns.filter(is_vector), columns.filter(pc.invert(is_vector))
+            is_vector = columns.is_vector
+            of_vectors, files = columns.filter(is_vector), columns.filter(~is_vector)
             vectors.append(of_vectors.referenced_data_file)
             numbers.append(pa.array(of_vectors.data_sequence_number))
             found += matching_entries(files, filters.of(manifest), TRUE)

@@ -11,7 +11,6 @@ import pyarrow.compute as pc
 
 from icebergds.commit.base import CommitBase
 from icebergds.commit.operations import TableState
-from icebergds.commit.repair_files import is_puffin
 from icebergds.errors import IcebergError
 from icebergds.formats.manifests.columns import EntryColumns
 from icebergds.formats.wrong_counts import WrongCounts
@@ -62,7 +61,7 @@ def _duplicates(live: Sequence[EntryColumns]) -> Iterator[Finding]:
 
 def _vectors(columns: EntryColumns) -> EntryColumns:
     by_position = columns.content == FileContent.POSITION_DELETES.value
-    return columns.filter(by_position & is_puffin(columns))
+    return columns.filter(by_position & columns.is_vector)
 
 
 def _several_vectors(vectors: Sequence[EntryColumns]) -> Iterator[Finding]:

@@ -71,7 +71,7 @@ def _term(cursor: Cursor) -> Cursor:
     cursor.name("a column or a transform, such as days(ts)")
     if cursor.is_at_sign("("):
         cursor.group()
-    return Cursor(cursor.statement, cursor.tokens, start, cursor.at)
+    return cursor.part(start, cursor.at)
 
 
 def _field_name(cursor: Cursor) -> str | None:
@@ -112,7 +112,7 @@ def _dropped_field(altered: AlteredTable, term: Cursor) -> str:
 
     A column's name stands for its identity field.
     """
-    read = Cursor(term.statement, term.tokens, term.at, term.end)
+    read = term.part()
     path = read.name()
     if not read.is_done:
         return term.written

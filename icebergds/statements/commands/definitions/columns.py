@@ -139,7 +139,7 @@ def _read_angles(cursor: Cursor) -> None:
 
 def _written(cursor: Cursor, start: int) -> str:
     """The text of the tokens from a position to here."""
-    return Cursor(cursor.statement, cursor.tokens, start, cursor.at).written
+    return cursor.part(start, cursor.at).written
 
 
 def _refuse_constraint(cursor: Cursor) -> None:

@@ -235,7 +235,7 @@ def _partition_field(listed: Cursor, found: TableDefinition) -> bool:
         found.columns.append(_column(listed))
         found.partition_by.append(in_backticks(name))
         return True
-    found.partition_by.append(Cursor(listed.statement, listed.tokens, start, listed.at).written)
+    found.partition_by.append(listed.part(start, listed.at).written)
     return False
 
 

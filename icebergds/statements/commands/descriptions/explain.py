@@ -90,7 +90,7 @@ def _query_of(scope: NameScope, statement: Cursor) -> Cursor | None:
     Raises:
         UnsupportedFeatureError: it has no such query.
     """
-    head = Cursor(statement.statement, statement.tokens, statement.at, statement.end)
+    head = statement.part()
     if head.take("DELETE", "FROM"):
         target = _changed(scope, head)
         if target is None:
@@ -143,7 +143,7 @@ def _changed(scope: NameScope, cursor: Cursor) -> str | None:
     if name is None:
         return None
     read_alias(cursor, "WHERE", "SET", "USING")
-    written = Cursor(cursor.statement, cursor.tokens, start, cursor.at).written
+    written = cursor.part(start, cursor.at).written
     # They are options of a write.
     read_options(cursor)
     return written

@@ -110,10 +110,10 @@ def show_views(scope: NameScope, cursor: Cursor, arguments: Arguments) -> DataFr
 def _before_json(cursor: Cursor) -> tuple[Cursor, bool]:
     """The statement without `AS JSON` at its end, and whether it has that."""
     end = cursor.end - 2
-    tail = Cursor(cursor.statement, cursor.tokens, end, cursor.end)
+    tail = cursor.part(end)
     if end < cursor.at or not tail.is_at("AS", "JSON"):
         return cursor, False
-    return Cursor(cursor.statement, cursor.tokens, cursor.at, end), True
+    return cursor.part(cursor.at, end), True
 
 
 def _described(name: tuple[str, ...]) -> dict[str, object]:

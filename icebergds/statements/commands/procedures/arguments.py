@@ -147,7 +147,7 @@ def _name_at(procedure: Procedure, position: int) -> str:
 
 def _literal(wanted: ArgumentType, item: Cursor) -> tuple[bool, Any]:
     """Whether an argument is NULL or a literal of the wanted type, and its value."""
-    rest = Cursor(item.statement, item.tokens, item.at, item.end)
+    rest = item.part()
     if rest.take("NULL"):
         return rest.is_done, None
     if wanted is ArgumentType.BOOLEAN:

@@ -77,4 +77,4 @@ def expression_until(cursor: Cursor, *words: str) -> Cursor:
             depth += token.is_word("CASE") - token.is_word("END")
         depth += token.is_sign("(", "[") - token.is_sign(")", "]")
         cursor.at += 1
-    return Cursor(cursor.statement, cursor.tokens, start, cursor.at)
+    return cursor.part(start, cursor.at)

@@ -38,7 +38,7 @@ def insert_from(
     if len(places) == 1:
         return insert(scope, cursor, arguments, common, source)
     for place in places:
-        head = Cursor(cursor.statement, cursor.tokens, place, cursor.end)
+        head = cursor.part(place)
         if _is_into_table_of_ours(scope, head):
             raise UnsupportedFeatureError(
                 "several INSERTs behind one FROM are not supported for tables of Iceberg: they "
@@ -59,7 +59,7 @@ def _is_into_table_of_ours(scope: NameScope, head: Cursor) -> bool:
 
 def begins_with_insert(cursor: Cursor) -> bool:
     """Whether INSERT follows the relations after FROM."""
-    ahead = Cursor(cursor.statement, cursor.tokens, cursor.at, cursor.end)
+    ahead = cursor.part()
     _until_insert(ahead)
     return not ahead.is_done
 
@@ -72,7 +72,7 @@ def _until_insert(cursor: Cursor) -> Cursor:
             break
         depth += token.is_sign("(") - token.is_sign(")")
         cursor.at += 1
-    return Cursor(cursor.statement, cursor.tokens, start, cursor.at)
+    return cursor.part(start, cursor.at)
 
 
 _STATEMENTS = {
@@ -93,7 +93,7 @@ def with_common_tables(scope: NameScope, cursor: Cursor, arguments: Arguments) -
 
 def changes_rows(cursor: Cursor) -> bool:
     """Whether a statement other than a query follows the common table expressions."""
-    ahead = Cursor(cursor.statement, cursor.tokens, cursor.at, cursor.end)
+    ahead = cursor.part()
     try:
         read_common_tables(ahead)
     except InvalidStatementError:

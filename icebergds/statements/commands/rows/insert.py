@@ -113,7 +113,7 @@ def insert(
     if evolves:
         given["options"]["merge-schema"] = "true"
     if replaced is not None:
-        behind = Cursor(cursor.statement, cursor.tokens, place, cursor.end)
+        behind = cursor.part(place)
         named = replace(target, alias=alias).within(scope, behind)
         with ExitStack() as until_done:
             if replaced.kind != "WHERE":
@@ -237,7 +237,7 @@ def _only_token(value: Cursor) -> Token | None:
 
 
 def _copy(cursor: Cursor) -> Cursor:
-    return Cursor(cursor.statement, cursor.tokens, cursor.at, cursor.end)
+    return cursor.part()
 
 
 def _text(field: NestedField) -> str:

@@ -233,7 +233,7 @@ def _read_merge_source(scope: NameScope, cursor: Cursor) -> _MergeSource:
             cursor.next()
     else:
         name = _skip_table(scope, cursor)
-    relation = Cursor(cursor.statement, cursor.tokens, start, cursor.at)
+    relation = cursor.part(start, cursor.at)
     alias = read_alias(cursor, "ON")
     if alias is not None or not name:
         return _MergeSource(relation, alias or _UNNAMED)
@@ -287,11 +287,11 @@ def _merge_into_table_of_spark(
     is_common = len(name) == 1 and name[0].lower() in common.names
     if is_common or scope.table(name) is None:
         return None
-    source = Cursor(cursor.statement, cursor.tokens, start, cursor.at)
+    source = cursor.part(start, cursor.at)
     frame = _all_rows(scope, arguments, common, source)
     alias = read_alias(cursor, "ON")
     text = f" AS {in_backticks([name[-1]])}" if alias is None else ""
-    whole = Cursor(cursor.statement, cursor.tokens, 0, cursor.end)
+    whole = cursor.part(0)
     found = [*replace_tables(scope, whole, arguments), Replacement(source.span, text, frame)]
     found.sort(key=lambda each: each.span.start)
     return spliced_sql(scope.spark, whole.statement, whole.span, found, arguments)

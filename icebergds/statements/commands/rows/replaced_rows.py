@@ -219,7 +219,7 @@ def _is_at_query(cursor: Cursor) -> bool:
 
 
 def _part(cursor: Cursor, start: int, end: int) -> Cursor:
-    return Cursor(cursor.statement, cursor.tokens, start, end)
+    return cursor.part(start, end)
 
 
 def _copy(cursor: Cursor) -> Cursor:

@@ -167,7 +167,7 @@ def newer_options(cursor: Cursor) -> Iterator[Span]:
             return
         if cursor.is_at_sign("("):
             cursor.group()
-            yield Cursor(cursor.statement, cursor.tokens, start, cursor.at).span
+            yield cursor.part(start, cursor.at).span
 
 
 _ENDS_OF_TABLES = ("SET", "WHERE", "ON", "WHEN")
@@ -177,7 +177,7 @@ def _check_syntax(
     spark: SparkSession, cursor: Cursor, newer: Callable[[Cursor], Iterable[Span]]
 ) -> None:
     """Raises Spark's error if the statement is malformed; older versions do not see newer parts."""
-    whole = Cursor(cursor.statement, cursor.tokens, 0, cursor.end)
+    whole = cursor.part(0)
     braces = list(_names_in_braces(whole))
     error = syntax_error(spark, spliced(whole, braces) if braces else cursor.statement)
     if error is None:
@@ -185,7 +185,7 @@ def _check_syntax(
     if knows_newest_words(spark) or cursor.is_at_sign("@"):
         raise error
     spans = {
-        *newer(Cursor(cursor.statement, cursor.tokens, cursor.at, cursor.end)),
+        *newer(cursor.part()),
         *spans_of_versions(whole),
     }
     found = [*braces, *(Replacement(span) for span in spans)]

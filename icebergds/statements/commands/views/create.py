@@ -94,7 +94,7 @@ def create_temporary_view(
 
 
 def _has_metrics(cursor: Cursor) -> bool:
-    ahead = Cursor(cursor.statement, cursor.tokens, cursor.at, cursor.end)
+    ahead = cursor.part()
     ahead.until("AS", "METRICS")
     return ahead.is_at("METRICS")
 
@@ -110,6 +110,6 @@ def _refuse_metrics(scope: NameScope, view: tuple[str, ...], cursor: Cursor) -> 
 
 
 def _has_query(cursor: Cursor) -> bool:
-    ahead = Cursor(cursor.statement, cursor.tokens, cursor.at, cursor.end)
+    ahead = cursor.part()
     ahead.until("AS")
     return not ahead.is_done

@@ -194,7 +194,7 @@ def analysed_view(
     _refuse_temporary(scope, name, query)
     current = _current(scope)
     # A copy, since reading the cursor advances it to its end.
-    read = Cursor(query.statement, query.tokens, query.at, query.end)
+    read = query.part()
     frame = run_query(scope.within(name, current), read, Arguments())
     names = [field.name for field in frame.schema.fields]
     version = f"Spark {scope.spark.version}"
