@@ -5,12 +5,14 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
+import pyarrow as pa
+from built.api_tables import catalog_in
 from effort import examples
 from hypothesis import HealthCheck, event, given, strategies as st
 from strategies.damaged_tables import DAMAGES, DEPTHS, DamagedTable
 from strategies.random_tables import RandomTable
 
-from icebergds import Finding, load_table
+from icebergds import Finding, Table, load_catalog, load_table
 from icebergds.errors import IcebergError
 from icebergds.operations.maintenance.verify.findings import FindingKind
 from icebergds.scan.read.delete_cache import DELETES
@@ -82,3 +84,39 @@ def test_what_a_flipped_byte_makes_unreadable_is_told(data: st.DataObject) -> No
             assert any(finding.file == str(file) for finding in _findings(made, "rows"))
         else:
             _findings(made, "rows")
+
+
+def _with_lists(directory: Path, file_format: str) -> tuple[Table, Path]:
+    """A table whose only file has lists, and that file."""
+    properties = {"write.format.default": file_format}
+    catalog = load_catalog("lake", location_map=None, **catalog_in(directory))
+    catalog.create_namespace("db")
+    table = catalog.create_table("db.t", "id bigint, tags array<string>", properties=properties)
+    table.append(pa.table({"id": [1, 2], "tags": [["abc", "def"], ["x" * 50]]}))
+    [file] = (Path(table.location()) / "data").iterdir()
+    return table, file
+
+
+def test_columns_without_metrics_are_read_too(tmp_path: Path) -> None:
+    table, file = _with_lists(tmp_path, "orc")
+    whole = file.read_bytes()
+    unreadable = 0
+    for at in range(0, len(whole), 3):
+        file.write_bytes(whole[:at] + bytes([whole[at] ^ 0x5A]) + whole[at + 1 :])
+        try:
+            table.scan(columns=["tags"]).to_arrow()
+        except IcebergError:
+            unreadable += 1
+            found = table.verify("rows").findings
+            assert any(finding.file == str(file) for finding in found), at
+    assert unreadable > 20
+
+
+def test_a_damaged_name_of_the_writer_is_told(tmp_path: Path) -> None:
+    table, file = _with_lists(tmp_path, "parquet")
+    whole = file.read_bytes()
+    at = whole.index(b"parquet-cpp-arrow")
+    file.write_bytes(whole[:at] + b"\xdc" + whole[at + 1 :])
+    [found] = table.verify("footers").findings
+    assert found.file == str(file)
+    assert "cannot be decoded as Parquet" in str(found)

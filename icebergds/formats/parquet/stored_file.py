@@ -62,6 +62,7 @@ def stored_parquet(
         footer = read_footer(handle, location, key)
         file = open_parquet(handle, footer, _BUFFER_SIZE, key)
         found = columns_of(file.schema_arrow)
+        by_arrow = (footer.created_by or "").startswith(_BY_ARROW)
     if sum(len(column.leaves) for column in found) != footer.num_columns:
         raise UnsupportedFeatureError(
             f"{location}: the Parquet schema has columns that Arrow does not support"
@@ -84,7 +85,6 @@ def stored_parquet(
         and (int96 if column.field_id in unzoned else others)
         and (first := _first_same_day(column.arrow_type)) is not None
     }
-    by_arrow = (footer.created_by or "").startswith(_BY_ARROW)
     return StoredFile(
         columns,
         has_ids(found),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set as AbstractSet
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -157,7 +157,8 @@ class _FileCheck:
         )
         columns = self._measured[file.content]
         if task.depth.reads_rows:
-            measured = _from_rows(task, file, schema, mapping, _stored_columns(columns, stored))
+            present = {column.field_id for column in walk_columns(stored.columns)}
+            measured = _from_rows(task, file, schema, mapping, columns, present)
         corrections: dict[int, ColumnCorrection] = {}
         for column in columns:
             name = schema.find_name(column.field_id) or str(column.field_id)
@@ -285,20 +286,24 @@ def _correction(
     )
 
 
-def _stored_columns(columns: Iterable[MeasuredColumn], stored: StoredFile) -> list[MeasuredColumn]:
-    present = {column.field_id for column in walk_columns(stored.columns)}
-    return [column for column in columns if column.field_id in present]
-
-
 def _from_rows(
     task: CheckFiles,
     file: DataFile,
     schema: Schema,
     mapping: NameMapping,
     columns: Sequence[MeasuredColumn],
+    present: AbstractSet[int | None],
 ) -> Measured:
-    """The metrics of the stored columns, of all rows of a file."""
-    tops = sorted({column.path[0] for column in columns})
+    """The metrics of the stored columns, of all rows of a file.
+
+    Columns without metrics are read too, as they may be damaged.
+
+    Args:
+        present: the ids of the columns that the file stores, at any depth.
+    """
+    columns = [column for column in columns if column.field_id in present]
+    stored = (at for at, field in enumerate(schema.fields) if field.field_id in present)
+    tops = sorted({*stored, *(column.path[0] for column in columns)})
     read = Schema(tuple(schema.fields[at] for at in tops))
     places = {top: at for at, top in enumerate(tops)}
     columns = [replace(c, path=(places[c.path[0]], *c.path[1:])) for c in columns]
