@@ -89,8 +89,8 @@ class RowSelection:
         raise ValidationError(
             f"table {self.base.name}: {file.file_path} may have rows that match "
             f"{self.described} and rows that do not, so it can be neither removed nor kept whole; "
-            "delete such rows with table.delete or by table.overwrite with a Spark DataFrame, or "
-            "use a filter on partitions"
+            "delete such rows with table.delete, replace them with table.overwrite, or use a "
+            "filter on partitions"
         )
 
     def _may_match(self, file: DataFile, residual: Expr) -> bool:

@@ -193,6 +193,6 @@ def test_rows_of_arrow_replace_whole_files_alone(tmp_path: Path) -> None:
     given = arrow([person(50)])
     cut = leaves_as_it_was(table, lambda: table.overwrite(given, "id > 3"), ValidationError)
     assert "neither removed nor kept whole" in cut
-    assert "table.overwrite with a Spark DataFrame" in cut
+    assert "replace them with table.overwrite" in cut
     table.overwrite(pa.table({"id": pa.array([50])}), "part = 2")
     assert ids_of(table) == [0, 1, 3, 4, 6, 7, 9, 10, 50]
