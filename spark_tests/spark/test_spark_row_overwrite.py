@@ -188,11 +188,13 @@ def test_what_does_not_fit_is_refused(
     assert message in leaves_as_it_was(table, lambda: table.overwrite(empty, condition), error)
 
 
-def test_rows_of_arrow_replace_whole_files_alone(tmp_path: Path) -> None:
+def test_rows_of_arrow_replace_parts_of_files_too(tmp_path: Path) -> None:
     table = people(tmp_path)
-    given = arrow([person(50)])
-    cut = leaves_as_it_was(table, lambda: table.overwrite(given, "id > 3"), ValidationError)
-    assert "neither removed nor kept whole" in cut
-    assert "replace them with table.overwrite" in cut
+    table.overwrite(arrow([person(50)]), "id > 3")
+    assert ids_of(table) == [0, 1, 2, 3, 50]
+
+
+def test_rows_of_arrow_replace_whole_files(tmp_path: Path) -> None:
+    table = people(tmp_path)
     table.overwrite(pa.table({"id": pa.array([50])}), "part = 2")
     assert ids_of(table) == [0, 1, 3, 4, 6, 7, 9, 10, 50]
