@@ -39,6 +39,7 @@ def open_data_file(
     name_mapping: NameMapping | None = None,
     recorded: Recorded | None = None,
     key_metadata: bytes | None = None,
+    checks_pages: bool = False,
 ) -> Iterator[DataFileReader]:
     """Opens a file to read its columns by field id (spec: Column Projection).
 
@@ -50,6 +51,8 @@ def open_data_file(
         recorded: what the file's manifest says of it. It is compared once the number of rows is
             known, which for Avro files is after their last row was read.
         key_metadata: of the file, as its manifest has it; None if it is not encrypted.
+        checks_pages: compare pages with their checksums, which some Parquet files have. Not all
+            writers compute them right, so reads of rows do not.
 
     Raises:
         MissingFileError: the file does not exist.
@@ -71,7 +74,7 @@ def open_data_file(
     if file_format is FileFormat.AVRO:
         options["max_block_bytes"] = io.max_block_bytes
     elif file_format is FileFormat.PARQUET:
-        options["key"] = key
+        options |= {"key": key, "checks_pages": checks_pages}
     elif key is not None:
         raise encrypted_orc(location)
     stream_key = key if file_format is FileFormat.AVRO else None

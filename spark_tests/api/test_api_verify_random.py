@@ -6,7 +6,9 @@ import tempfile
 from pathlib import Path
 
 import pyarrow as pa
-from built.api_tables import catalog_in
+import pyarrow.parquet as pq
+from built.api_tables import catalog_in, new_table
+from built.schemas import optional
 from effort import examples
 from hypothesis import HealthCheck, event, given, strategies as st
 from strategies.damaged_tables import DAMAGES, DEPTHS, DamagedTable
@@ -16,6 +18,8 @@ from icebergds import Finding, Table, load_catalog, load_table
 from icebergds.errors import IcebergError
 from icebergds.operations.maintenance.verify.findings import FindingKind
 from icebergds.scan.read.delete_cache import DELETES
+from icebergds.spec.schema import Schema
+from icebergds.spec.types import LONG
 
 _SETTINGS = {"suppress_health_check": [HealthCheck.too_slow, HealthCheck.data_too_large]}
 # Random tables have deletes of files, and of rows, that are not there.
@@ -110,6 +114,22 @@ def test_columns_without_metrics_are_read_too(tmp_path: Path) -> None:
             found = table.verify("rows").findings
             assert any(finding.file == str(file) for finding in found), at
     assert unreadable > 20
+
+
+def test_pages_that_do_not_have_their_checksums_are_told(tmp_path: Path) -> None:
+    table = new_table(tmp_path, Schema((optional(1, "id", LONG),)))
+    file = tmp_path / "added.parquet"
+    rows = pa.table({"id": pa.array(range(1000), pa.int64())})
+    pq.write_table(rows, file, write_page_checksum=True, use_dictionary=False, compression="none")
+    table.add_files([str(file)])
+    assert table.verify("rows").is_sound
+    whole = file.read_bytes()
+    at = whole.index((500).to_bytes(8, "little"))
+    file.write_bytes(whole[:at] + (501).to_bytes(8, "little") + whole[at + 8 :])
+    assert table.verify("footers").is_sound
+    [found] = table.refresh().verify("rows").findings
+    assert found.file == str(file)
+    assert "checksum" in str(found)
 
 
 def test_a_damaged_name_of_the_writer_is_told(tmp_path: Path) -> None:

@@ -185,11 +185,14 @@ def open_parquet(
     metadata: pq.FileMetaData | None = None,
     buffer_size: int = 0,
     key: KeyMetadata | None = None,
+    *,
+    checks_pages: bool = False,
 ) -> pq.ParquetFile:
     """Opens a file whose columns are read through buffers, or whole if `buffer_size` is 0.
 
     Args:
         key: of the file, if it is encrypted.
+        checks_pages: compare pages with their checksums, where they have some.
     """
     return pq.ParquetFile(
         handle,
@@ -198,6 +201,7 @@ def open_parquet(
         buffer_size=buffer_size,
         # Nanoseconds, the default, would wrap outside of the years 1677 to 2262.
         coerce_int96_timestamp_unit="us",
+        page_checksum_verification=checks_pages,
         **decryption_options(key),
         **_DEEP,
     )

@@ -68,6 +68,7 @@ class ParquetReader:
         name_mapping: gives columns their field ids if the file has none; without a name mapping,
             such files are read by position (top-level columns have ids 1, 2, ...).
         key: of the file, if it is encrypted.
+        checks_pages: compare pages with their checksums, where they have some.
 
     Raises:
         CorruptFileError: the file is damaged or not a Parquet file, or does not fit its key.
@@ -83,14 +84,17 @@ class ParquetReader:
         table_schema: Schema,
         name_mapping: NameMapping | None,
         key: KeyMetadata | None = None,
+        checks_pages: bool = False,
     ) -> None:
         self._location = location
+        self._checks_pages = checks_pages
         self._key = key
         self._table_schema = table_schema
         self._handle = handle
         self._is_remote = isinstance(handle, PrefetchingFile)
         with decoding(location, "Parquet"), decrypting_parquet(key, location):
-            self._file = open_parquet(handle, read_footer(handle, location, key), key=key)
+            footer = read_footer(handle, location, key)
+            self._file = open_parquet(handle, footer, key=key, checks_pages=checks_pages)
             columns = columns_of(self._file.schema_arrow)
         if sum(len(column.leaves) for column in columns) != self._file.metadata.num_columns:
             raise UnsupportedFeatureError(
@@ -278,7 +282,13 @@ class ParquetReader:
             decrypting_parquet(self._key, self._location),
         ):
             buffer_size = self._fetched(run, leaves)
-            file = open_parquet(self._handle, self._file.metadata, buffer_size, self._key)
+            file = open_parquet(
+                self._handle,
+                self._file.metadata,
+                buffer_size,
+                self._key,
+                checks_pages=self._checks_pages,
+            )
             # A task has one core: Spark runs as many tasks as there are cores.
             batches = file.reader.iter_batches(
                 batch_size,

@@ -318,6 +318,7 @@ def _from_rows(
         table_schema=schema,
         name_mapping=mapping,
         key_metadata=file.key_metadata,
+        checks_pages=True,
     )
     with opened as reader:
         for batch in reader.batches(ReadRequest(read, constants)):
