@@ -17,7 +17,8 @@ import pyarrow as pa
 from hypothesis import strategies as st
 
 from icebergds.formats.avro.container import parse_header
-from icebergds.formats.manifests.avro_schemas import avro_name, decimal_size, manifest_schema
+from icebergds.formats.avro.schema import avro_name, decimal_size
+from icebergds.formats.manifests.avro_schemas import manifest_schema
 from icebergds.formats.manifests.reader import ColumnStats, EntryColumns
 from icebergds.spec.manifest import (
     DataFile,
