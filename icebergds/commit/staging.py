@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from icebergds.commit.operations import Change, TableOperations, TableState
+from icebergds.errors import MissingFileError
 from icebergds.spec.updates.apply_updates import apply_updates
 from icebergds.spec.updates.requirements import TableRequirement, check_requirements
 from icebergds.spec.updates.table_updates import AddSnapshot, TableUpdate
@@ -84,7 +85,16 @@ class StagedOperations:
 
         Raises what `produce` and `apply_updates` raise; then nothing is staged.
         """
-        change = produce(self._state)
+        try:
+            change = produce(self._state)
+        except MissingFileError:
+            # Maintenance may have deleted manifests of the base since it was loaded.
+            found = self.operations.refresh()
+            is_same = found.metadata.table_uuid == self.base.metadata.table_uuid
+            if self.steps or depends_on_rows or not is_same:
+                raise
+            self.base = self._state = found
+            change = produce(found)
         check_requirements(change.requirements, self._state.metadata, self.name)
         self._state = applied(self._state, change)
         self.steps.append(StagedStep(produce, change, depends_on_rows, settle or _nothing))

@@ -44,6 +44,18 @@ def rows(table: Table, **of: Any) -> list[int]:
     return sorted(table.scan(**of).to_arrow()["id"].to_pylist())
 
 
+def test_rows_are_appended_though_the_snapshot_of_the_beginning_is_gone(
+    catalog: Catalog, table: Table
+) -> None:
+    with table.transaction() as transaction:
+        other = catalog.load_table("db.t")
+        other.append(ids(2))
+        other.expire_snapshots(older_than=time.time_ns() // 1_000_000 + 1, retain_last=1)
+        transaction.append(ids(3))
+        transaction.append(ids(4))
+    assert rows(table.refresh()) == [1, 2, 3, 4]
+
+
 def test_all_changes_are_one_commit_and_later_ones_see_earlier_ones(
     catalog: Catalog, table: Table
 ) -> None:
