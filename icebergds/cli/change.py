@@ -333,6 +333,8 @@ def delete(
     loaded = at.load_table(table)
     count = loaded.scan(where, branch=branch).count()
     confirm(f"delete {counted(count, 'row')} of table {loaded.name} where {where}", yes)
+    if not count:
+        return _done("deleted", table=loaded.name, rows=0, snapshot_id=None)
     counts = loaded.delete(where, branch=branch)
     return _done("deleted", table=loaded.name, rows=counts.deleted, snapshot_id=counts.snapshot_id)
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from icebergds.commit.operations import Change, TableOperations, TableState
-from icebergds.errors import MissingFileError
+from icebergds.errors import MissingFileError, ValidationError
 from icebergds.spec.updates.apply_updates import apply_updates
 from icebergds.spec.updates.requirements import TableRequirement, check_requirements
 from icebergds.spec.updates.table_updates import AddSnapshot, TableUpdate
@@ -54,6 +54,7 @@ class StagedOperations:
         self.base = base
         self.steps: list[StagedStep] = []
         self._state = base
+        self._has_moved = False
         self._cleanups: list[Callable[[], None]] = []
 
     @property
@@ -85,6 +86,12 @@ class StagedOperations:
 
         Raises what `produce` and `apply_updates` raise; then nothing is staged.
         """
+        if depends_on_rows and self._has_moved:
+            raise ValidationError(
+                f"table {self.name}: the snapshot that this transaction began with has expired, so "
+                "that rows it read may have changed; nothing was committed. Run the transaction "
+                "again"
+            )
         try:
             change = produce(self._state)
         except MissingFileError:
@@ -94,6 +101,7 @@ class StagedOperations:
             if self.steps or depends_on_rows or not is_same:
                 raise
             self.base = self._state = found
+            self._has_moved = True
             change = produce(found)
         check_requirements(change.requirements, self._state.metadata, self.name)
         self._state = applied(self._state, change)

@@ -56,6 +56,22 @@ def test_rows_are_appended_though_the_snapshot_of_the_beginning_is_gone(
     assert rows(table.refresh()) == [1, 2, 3, 4]
 
 
+def test_rows_read_before_the_beginning_expired_do_not_replace_newer_ones(
+    catalog: Catalog, table: Table
+) -> None:
+    def change() -> None:
+        with table.transaction() as transaction:
+            other = catalog.load_table("db.t")
+            other.append(ids(2))
+            other.expire_snapshots(older_than=time.time_ns() // 1_000_000 + 1, retain_last=1)
+            transaction.append(ids(3))
+            transaction.overwrite(ids(5))
+
+    with pytest.raises(ValidationError, match="began with has expired"):
+        change()
+    assert rows(table.refresh()) == [1, 2]
+
+
 def test_all_changes_are_one_commit_and_later_ones_see_earlier_ones(
     catalog: Catalog, table: Table
 ) -> None:
